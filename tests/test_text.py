@@ -264,3 +264,19 @@ def test_a_joiner_outside_an_emoji_is_shown() -> None:
 def test_one_line_of_output_stays_one_line() -> None:
     assert text.visible("one\r\ntwo\n\tthree", keep_newlines=False) == r"one\ntwo\n\tthree"
     assert text.visible("one\r\ntwo") == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("said", "plain", "prose"),
+    [
+        ("Use uv. Never pip!\nWhy? ", ["Use uv.", "Never pip!", "Why?"], ["Use uv.", "Never pip!", "Why?"]),
+        ("Pin it, e.g. Node 22.", ["Pin it, e.g.", "Node 22."], ["Pin it, e.g. Node 22."]),
+        ('He said "yes." Then left.', ['He said "yes." Then left.'], ['He said "yes.', "Then left."]),
+        ("用 uv。不要用 pip。", ["用 uv。不要用 pip。"], ["用 uv。", "不要用 pip。"]),
+        (".env is secret. ./run it", [".env is secret.", "./run it"], [".env is secret. ./run it"]),
+        ("", [], []),
+    ],
+)
+def test_a_text_is_split_at_sentences_and_lines(said: str, plain: list[str], prose: list[str]) -> None:
+    assert text.sentences(said) == plain
+    assert text.sentences(said, is_prose=True) == prose

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
 from operator import add
+from types import ModuleType
 from typing import Literal, cast
 
 TOKEN_CHARS = "_"
@@ -132,9 +133,20 @@ def normalise(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """A strong hash (BLAKE2b, 32 hexadecimal digits) of the normalised text. Equal means duplicate."""
-    from hashlib import blake2b  # loads OpenSSL, which takes 4 ms; a process that only reads does not need it
+    hashed: str = _hashes().blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashed
 
-    return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+def digest(value: str) -> str:
+    """Hash a value with SHA-256: an allowance recognises it by this, and does not keep it."""
+    hashed: str = _hashes().sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashed
+
+
+def _hashes() -> ModuleType:
+    import hashlib  # loads OpenSSL, which takes 4 ms; a process that only reads does not need it
+
+    return hashlib
 
 
 NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
@@ -177,6 +189,31 @@ def _without_punctuation(run: str) -> str:
             break
         end -= 1
     return run[start:end] or run
+
+
+_SENTENCE_END = pattern(r"(?<=[.!?。！？])\s+|\n+")
+_PROSE_END = pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[^\W_])|(?<=[。！？])")
+_ABBREVIATION = pattern(
+    r"(?:\b(?i:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|(?<![\w'’])(?:[A-Z]|\d))\.$"
+)
+
+
+def sentences(text: str, *, is_prose: bool = False) -> list[str]:
+    """Split a text after each full stop, question or exclamation mark with a blank behind it, and at each line.
+
+    `is_prose` splits with more care, to read single sentences: not after "e.g." or "1.", not before a sign, without
+    closing quotes, and after a Chinese or Japanese mark also if no blank follows. The plain way never joins two
+    sentences, so erasing and the search for quotations use it.
+    """
+    if not is_prose:
+        return [sentence for piece in _SENTENCE_END.split(text) if (sentence := piece.strip())]
+    found: list[str] = []
+    for piece in (piece for line in text.split("\n") for piece in _PROSE_END.split(line)):
+        if found and _ABBREVIATION.search(found[-1][-8:]):
+            found[-1] += f" {piece}"
+        elif piece.strip():
+            found.append(piece.strip())
+    return found
 
 
 def djb2_fingerprint(text: str) -> str:

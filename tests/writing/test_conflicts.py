@@ -138,6 +138,12 @@ def test_only_memories_of_one_kind_or_about_one_file_contradict_each_other() -> 
         ("The default branch is main", "The default branch is develop", "contradictory", "contradictory"),
         ("We use Jest for unit tests", "We switched from Jest to Vitest for unit tests", "superseded", "contradictory"),
         ("The gateway listens on port 8080", "The gateway now listens on port 9090", "superseded", "contradictory"),
+        (
+            "The cookie expires after 3 hours",
+            "Correction: the cookie expires after 2 hours",
+            "superseded",
+            "contradictory",
+        ),
         ("Never edit generated files", "Edit generated files when the schema changes", "ambiguous", "ambiguous"),
     ],
 )
@@ -187,6 +193,12 @@ def test_a_clause_is_read_as_what_it_affirms_and_what_it_denies() -> None:
     ]
     assert [claim.affirms for claim in claims_of("Don't forget the backup. Never skip the tests.")] == [True, True]
     assert claims_of("Should we drop Redis? It is not only slow.") == ()
+
+
+def test_a_no_to_somebody_else_does_not_deny_the_statement() -> None:
+    assert types("Use pnpm, not npm", "No, use pnpm, not npm") == []
+    assert types("The default branch is main", "No, the default branch is main") == []
+    assert types("The default branch is main", "No, the default branch is develop") == ["superseded"]
 
 
 @given(st.text(max_size=300))

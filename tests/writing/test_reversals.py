@@ -125,11 +125,11 @@ def test_a_tool_that_is_named_as_the_wrong_one_may_deny_that_it_is_used(memory: 
 
 
 @pytest.mark.parametrize("sentence", ["Sessions expire after {}0 minutes", "The gateway listens on port {}443"])
-def test_the_reason_for_another_number_is_that_the_value_differs(memory: kept.Kept, sentence: str) -> None:
+def test_the_reason_for_another_number_is_that_the_number_differs(memory: kept.Kept, sentence: str) -> None:
     memory.remember(sentence.format(8))
     memory.remember(sentence.format(9))
     [conflict] = memory.conflicts()
-    assert conflict.rule == "other value"
+    assert conflict.rule == "other number"
 
 
 def test_without_such_words_both_stay_with_the_newer_first(memory: kept.Kept, clock: FakeClock) -> None:

@@ -21,9 +21,8 @@ from kept.memory.sessions import OpenSession
 from kept.model import Message, MessageRole, Trust
 from kept.projects.files import check_session_name
 from kept.storage.shared import random_hex
-from kept.text import count_words, fingerprint
+from kept.text import count_words, fingerprint, sentences
 from kept.writing.admit import is_chatter
-from kept.writing.passages import sentences
 from kept.writing.quotes import split
 
 MIN_WORDS = 3  # of a line that states something

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from kept.exchange.items import CitedItem, distinct, make, marked
+from kept.text import sentences
 
 _RECORD_PATH = re.compile(r"(?:^|/)(?:adrs?|decisions?|rfcs?)(?:/|$)", re.IGNORECASE)
 _RECORD_NAME = re.compile(r"(?:adr[-_ ]?)?\d{3,4}[-_ ]", re.IGNORECASE)
@@ -94,7 +95,7 @@ def _item(block: TextBlock) -> CitedItem | None:
         return make("decision", text, text, block.line, 0.8)
     if block.term and (defined := _TERM.match(text)) and defined[1].strip() == block.term:
         return make("entity", block.term, text, block.line, 0.6)
-    firm = [one for one in re.split(r"(?<=[.!?])\s+", text) if _FIRM.search(one) and 20 <= len(one) <= 300]
+    firm = [one for one in sentences(text) if _FIRM.search(one) and 20 <= len(one) <= 300]
     if firm and not text.endswith((":", "?")):
         return make("claim", firm[0], firm[0], block.line, 0.6)
     return None
@@ -102,9 +103,9 @@ def _item(block: TextBlock) -> CitedItem | None:
 
 def _choice(text: str) -> str:
     """What a text says was chosen, from that sentence on, since the reason follows; "" if nothing was."""
-    sentences = re.split(r"(?<=[.!?])\s+", text)
-    at = next((n for n, one in enumerate(sentences) if _CHOSE.search(_QUOTED.sub("", one))), None)
-    return "" if at is None else " ".join(sentences[at:])
+    said = sentences(text)
+    at = next((n for n, one in enumerate(said) if _CHOSE.search(_QUOTED.sub("", one))), None)
+    return "" if at is None else " ".join(said[at:])
 
 
 def _blocks(text: str) -> tuple[str, list[TextBlock]]:

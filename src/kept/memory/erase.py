@@ -33,7 +33,7 @@ from kept.projects.files import remove_drafts, rewrite_mirror, shown, write_sess
 from kept.storage import scrub
 from kept.storage.shared import pages_of
 from kept.writing.admit import DELIBERATE
-from kept.writing.passages import SAID, Buried, Passages, buried_names, count_words, in_strings, sentences
+from kept.writing.passages import SAID, Buried, Passages, buried_names, count_words, in_strings
 
 
 class Named(Struct, frozen=True):
@@ -310,7 +310,7 @@ def _task_texts(doomed: Doomed) -> Iterator[str]:
             for event in reader.events(subject=task.subject):
                 for before_and_after in (event.changed or {}).values():
                     said += _strings(list(before_and_after))
-            yield from (one for text_ in said for one in sentences(text_) if count_words(one) >= SENTENCE_WORDS)
+            yield from (one for text_ in said for one in text.sentences(text_) if count_words(one) >= SENTENCE_WORDS)
 
 
 def find_message(storage: Storage | None, ref: str) -> Message:
@@ -360,7 +360,7 @@ def _follow_messages(doomed: Doomed) -> None:
 
 def _statements(told: Iterable[str]) -> list[str]:
     """The sentences of these texts, also without the label before a colon: others repeat them without it."""
-    said = [one for text_ in told for one in sentences(text_)]
+    said = [one for text_ in told for one in text.sentences(text_)]
     return said + [after for one in said if (after := one.partition(": ")[2].strip())]
 
 
@@ -491,7 +491,7 @@ def _find_quotations(doomed: Doomed, quotes: Passages, spoken: Passages, asked: 
     parts: dict[str, set[str]] = {}
     for memory in asked:
         if memory.source.session is not None:
-            pieces = [one for one in sentences(memory.content) if count_words(one) >= SENTENCE_WORDS]
+            pieces = [one for one in text.sentences(memory.content) if count_words(one) >= SENTENCE_WORDS]
             for name in _family(sessions, memory.source.session):
                 parts.setdefault(name, set()).update(pieces)
     echoed = _statements(doomed.told)
@@ -633,7 +633,7 @@ def _rewrite_messages(tx: Transaction, messages: Sequence[Message], quotes: Pass
             changed.append(clean)
             for said in _strings([message.content, message.name, message.speaker, message.input]):
                 names += buried_names(said[start:end] for start, end in quotes.spans(said))
-                names += [text.fingerprint(one) for one in sentences(said) if quotes.spans(one)]
+                names += [text.fingerprint(one) for one in text.sentences(said) if quotes.spans(one)]
     return tx.rewrite(changed)
 
 
@@ -688,7 +688,9 @@ def _without_sentences(reader: Reader, message: Message) -> Message:
     """Blank the sentences of which a part was erased: their fingerprints are buried with it."""
 
     def blank(said: str) -> str:
-        names = {text.fingerprint(one): one for one in sentences(said)}
+        # Kept 0.2 buried a sentence at the beginning of a line without the marks in front of it: "./run" as "/run".
+        forms = ((one, form) for one in text.sentences(said) for form in {one, one.lstrip(".!?")})
+        names = {text.fingerprint(form): one for one, form in forms}
         for name in reader.erased_among(names):
             said = said.replace(names[name], ERASED)
         return said

@@ -19,14 +19,14 @@ from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import ANYTHING, Reader, Stamp, Storage, Transaction, Where
 from kept.tables import PRESETS
-from kept.text import fingerprint
+from kept.text import fingerprint, sentences
 from kept.writing import admit, pipeline
 from kept.writing.clauses import tells_of_change
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known
 from kept.writing.extraction import OPEN, Extracted, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
-from kept.writing.passages import SAID, Buried, Passages, sentences
+from kept.writing.passages import SAID, Buried, Passages
 from kept.writing.quotes import Quotes
 from kept.writing.values import may_change
 

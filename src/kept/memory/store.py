@@ -2,7 +2,6 @@
 and switches.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -165,7 +164,7 @@ def allow(context: Context, value: str, note: str = "") -> Allowance:
     if len(value) < 4:
         raise InvalidInput("A value must have at least four characters to be taken for a secret.")
     check_text(note, "The note", MAX_NAME_CHARS)
-    digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = text.digest(value)
     note = redact(note).text
     context.owned()
     looks_like = ", ".join(dict.fromkeys(one.kind for one in redact(value).found)) or "nothing in particular"

@@ -85,29 +85,36 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def admit(draft: Draft, preset: Preset, echoes: "Echoes", *, is_redacted: bool, is_paused: bool) -> Verdict:
-    """Whether a draft gets in, and as what. It has its source and its importance, and its secrets are out."""
-    origin = (draft.source or Source()).origin
+    """Decide if a draft gets in, and as what. It has its source and its importance, and its secrets are out."""
     if sentence := too_long(draft):
         return Verdict(refusal="too_long", message=sentence)
     if is_redacted and is_only_redacted(draft.content):
         return _refused("only_a_secret")
+    if status := _status_without_filters(draft):
+        return Verdict(status=status)
+    reason = "paused" if is_paused else _fault(draft, preset, echoes)
+    return _refused(reason) if reason else Verdict(status="candidate")
+
+
+def _status_without_filters(draft: Draft) -> Status | None:
+    """Return the status of a draft that need not show its worth; None if it must."""
+    origin = (draft.source or Source()).origin
     if origin in DELIBERATE and draft.trust not in LOW_TRUST:
-        return Verdict(status="pinned" if draft.pin else "confirmed")
+        return "pinned" if draft.pin else "confirmed"
     # A task's notes on its own work are a record, worthy or not.
-    if origin in (*DELIBERATE, *BROUGHT_IN) or draft.tier == "task":
-        return Verdict(status="candidate")
-    if is_paused:
-        return _refused("paused")
+    return "candidate" if origin in (*DELIBERATE, *BROUGHT_IN) or draft.tier == "task" else None
+
+
+def _fault(draft: Draft, preset: Preset, echoes: "Echoes") -> str:
+    """Return the first reason to refuse an automatic draft, or nothing."""
     is_users = draft.trust == "user"  # a correction of twenty letters is worth more than a report of three hundred
     if not is_users and len(draft.content.strip()) < preset.min_length_chars:
-        return _refused("too_short")
+        return "too_short"
     if (draft.importance or 0.0) < preset.min_importance:
-        return _refused("unimportant")
+        return "unimportant"
     if is_chatter(draft.content, is_users=is_users):
-        return _refused("chatter")
-    if echoes.repeats(draft.content):
-        return _refused("echo")
-    return Verdict(status="candidate")
+        return "chatter"
+    return "echo" if echoes.repeats(draft.content) else ""
 
 
 def _refused(reason: str) -> Verdict:

@@ -29,24 +29,12 @@ DRAFT_NAMES = ("topic", "key", "title", "item_type")
 SOURCE_NAMES = ("agent", "session", "task", "narrative", "file")
 
 
-def near_kind(kind: str) -> str | None:
-    """The kind of Kept that a word of somebody's own is a letter or two away from."""
-    from difflib import get_close_matches
-
-    return None if kind in KINDS else next(iter(get_close_matches(kind, KINDS, n=1, cutoff=0.75)), None)
-
-
 def check(draft: Draft) -> Draft:
-    """The draft with kind, tags and files in their usual form. Raises InvalidInput for what cannot be stored."""
+    """Return the draft with kind, tags and files in their usual form. Raises InvalidInput for what cannot be stored."""
     check_text(draft.content, "The text", MAX_TEXT_BYTES)
     if not draft.content.strip():
         raise InvalidInput("There is nothing to remember: the text is empty.", hint="Give one statement worth keeping.")
-    check_text(draft.kind, "kind", MAX_NAME_CHARS)
-    kind = canonical_kind(draft.kind)
-    if not kind or not kind.replace("_", "").isalnum():
-        raise InvalidInput(
-            f"{draft.kind!r} is not a valid kind.", hint=f"Use one word, for example: {', '.join(KINDS)}."
-        )
+    kind = _clean_kind(draft.kind)
     _check_names(draft, DRAFT_NAMES, "")
     _check_choice(draft.tier, "tier", TIERS)
     _check_choice(draft.scope, "scope", SCOPES)
@@ -57,7 +45,7 @@ def check(draft: Draft) -> Draft:
         _check_choice(draft.trust, "trust", TRUSTS)
     if draft.source is not None:
         _check_source(draft.source)
-    if draft.scope == "items" and not (draft.source and draft.source.file and draft.source.origin == "extraction"):
+    if draft.scope == "items" and not _is_extracted(draft.source):
         raise InvalidInput("Only an extraction stores items.", hint="`kept extract` reads them from files.")
     if draft.data is not None:
         check_json(draft.data, "data", MAX_DATA_BYTES)
@@ -65,6 +53,14 @@ def check(draft: Draft) -> Draft:
         check_moment(draft.created_at, "created_at")
     files = _clean_names(several(draft.files), "file", MAX_FILES)
     return replace(draft, kind=kind, tags=clean_tags(draft.tags), files=files)
+
+
+def _clean_kind(given: str) -> str:
+    check_text(given, "kind", MAX_NAME_CHARS)
+    kind = canonical_kind(given)
+    if not kind or not kind.replace("_", "").isalnum():
+        raise InvalidInput(f"{given!r} is not a valid kind.", hint=f"Use one word, for example: {', '.join(KINDS)}.")
+    return kind
 
 
 def clean_tags(tags: Iterable[str] | None) -> tuple[str, ...]:
@@ -117,6 +113,10 @@ def _check_share(number: float, name: str) -> None:
         raise InvalidInput(f"{name} must be a number, not {type(number).__name__}.")
     if not 0 <= number <= 1:
         raise InvalidInput(f"{name} must be between 0 and 1, got {number!r}.")
+
+
+def _is_extracted(source: Source | None) -> bool:
+    return source is not None and bool(source.file) and source.origin == "extraction"
 
 
 def _check_source(source: Source) -> None:

@@ -1,11 +1,14 @@
 """Read a statement as clauses, and a clause as phrases: an opener ("in", "with", "is", "use") and the words after it.
 
+This is the grammar of all comparisons: `values` and `conflicts` compare clauses, and `claims` reads the same words for
+what is affirmed and denied. Every table of words for reading is here.
+
 A clause also knows how it speaks: whether it denies ("don't", "never"), whether it says that something has ended ("no
 longer", "removed", "gone"), and what it names as replaced ("not 4000", "instead of axios", "from S3 to R2"), which is
 then left out of its phrases. English; other languages have few of these words, so that nothing is made up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,7 +21,8 @@ MAX_CHARS = 1_000  # a statement is short; only the beginning of a document is r
 MAX_CLAUSES = 6
 MAX_WORDS = 24  # a longer clause is a story
 
-_CLAUSE = r"(?<=[.!?;])\s|\n|,?\s(?:but|[-–—])\s|\s\(|,\s(?!not\b|never\b)"
+_PART = r"(?<=[.!?;])\s|\n|,?\s(?:but|[-–—])\s|\s\("
+_CLAUSE = rf"{_PART}|,\s(?!not\b|never\b)"
 _WORD = r"[/@.~]?\w+(?:['.:/@+#=-]+\w+)*[+#%]*|="
 _LABEL_WORDS = 3
 _INTERJECTION = (
@@ -28,36 +32,49 @@ _INTERJECTION = (
 _NUMBER = r"v?[0-9][0-9.,_:]*(?:[a-z]{1,3}|%)?"
 
 # What may follow a statement without changing it, and how it may begin.
-_TAIL = r"""(?xi) [\s,] (?: because | so\ that | otherwise | which | due\ to | since\ \S+ (?:\ \S+)? (?:\ \S+)? $
+_TAIL = r"""(?xi) [\s,] (?: because | since\ \S | so\ that | otherwise | hence | therefore | which | due\ to
     | as\ of\b | from\ now\ on | these\ days | after\ all | going\ forward | at\ the\ moment | for\ now
     | instead\W*$ | please\W*$ ) .*"""
 _PREAMBLE = r"(?i)^(?:the plan is to|(?:we |i )?(?:decided|agreed|planned|want(?:ed)?(?: you)?) to)\b"
 _ROUGHLY = r"(?i)\b(?:at most|up to|about|roughly|exactly) (?=\d|[a-z]+ \w+s\b)"
+_HAS_NUMBER = r"(?i)\b(?:has|have|had) (?=\d)"  # read as "is": "A workspace can have 10 members"
 _TO_USE = r"""(?xi) \b (?: decided\ (?:to\ (?:use|go\ with|stay\ with)|on|for) | settled\ (?:on|for) | opted\ for
     | go(?:ing)?\ with | went\ with | switched\ to | stick(?:ing)?\ with | rather\ have ) \b"""
 
+NEGATORS = frozenset("not never no cannot nobody".split())
+DENIALS = NEGATORS | frozenset("without nothing neither nor stop avoid except unless".split())
+_NEGATED = f"(?:{'|'.join(sorted(NEGATORS))}|without|forget|skip)"
+_DENIED = rf"(?i)\b{_NEGATED}\b|n't\b"
+_PARTLY = r"(?i)(?:\bnot|\bnever|n't) (?:only|just|all|every|always|necessarily|merely)\b"  # denies only a part
+
 # A word of every pattern below.
-_ANY_TURN = r"""(?xi) \b (?: not | never | no | cannot | without | nobody | instead | rather | place | from | over
-    | than | replac\w+ | longer | any\ ?more | need | remov\w+ | drop\w* | gone | stop\w* | quit | retired? | forget
-    | skip | rid | off | down | out | discontinued | abandoned | decommissioned ) \b | n't\b"""
+_ANY_TURN = rf"""(?xi) \b (?: {_NEGATED} | instead | rather | place | from | over
+    | than | replac\w+ | longer | any\ ?more | need | remov\w+ | drop\w* | gone | stop\w* | quit | retired?
+    | rid | off | down | out | discontinued | abandoned | decommissioned ) \b | n't\b"""
 # How a clause names what it replaces: the group `old`.
 _UPTO = r"(?=\s(?:for|in|on|when|at|to)\s|[,;]|\W*$)"
 _MOVED = "mov|migrat|switch|chang|port|convert|went"
+_CHOSEN = (
+    rf"(?i)\breplac(?:e|es|ing) (?P<old>\S.*?) (?:with|by) (?P<new>\S.*?){_UPTO}",
+    rf"(?i)\b(?:prefer(?:s|red)?|chose|choose|chosen|picked|favou?rs?) (?P<new>.*?) over (?P<old>\S.*?){_UPTO}",
+)
+_CHANGED = (
+    rf"(?i)\b(?:{_MOVED})\w* (?P<what>.*?)\bfrom (?P<old>\S.*?) to (?P<new>\S.*?){_UPTO}",
+    rf"(?i)\breplaced (?P<old>\S.*?) (?:with|by) (?P<new>\S.*?){_UPTO}",
+)
 _REPLACED = (
     rf"(?i)(?:,|\band) (?:not|never) (?P<old>\S.*?){_UPTO}",
     rf"(?i)\b(?:instead of|rather than|in place of) (?P<old>\S.*?){_UPTO}",
     r"(?i)(?<=\brather )(?P<new>.*) than (?P<old>\S.*)$",
-    rf"(?i)\b(?:{_MOVED})\w* (?P<what>.*?)\bfrom (?P<old>\S.*?) to (?P<new>\S.*?){_UPTO}",
-    rf"(?i)\breplac(?:e|es|ed|ing) (?P<old>\S.*?) (?:with|by) (?P<new>\S.*?){_UPTO}",
-    rf"(?i)\b(?:prefer|prefers|chose|choose|picked) (?P<new>.*?) over (?P<old>\S.*?){_UPTO}",
+    *_CHANGED,
+    *_CHOSEN,
 )
+_CONTRAST_SIGNS = ("not ", "never ", "instead of ", "rather ", "in place of ", "from ", "replac", " over ")
 _ENDED = r"""(?xi) \b (?: no\ longer | any\ ?more | (?:not|don't|doesn't|didn't)\ (?:need|have\ to)
     | no\ need\ (?:for|to) | removed | dropped | gone | stopped | retired | got\ rid\ of | discontinued | abandoned
     | decommissioned | (?:taken|switched|turned)\ off | (?:taken|shut)\ down | (?:taken|phased)\ out ) \b"""
 _TO_END = r"(?i)\b(?:remove|removing|drop|stop|quit|retire|forget|get rid of)\b"
 _KEPT_GOING = r"(?i)\b(?:not|never|don't|doesn't|didn't|cannot|can't) (?:remove|drop|stop|quit|retire|forget)"
-_DENIED = r"(?i)\b(?:not|never|no|cannot|without|nobody|forget|skip)\b|n't\b"
-_PARTLY = r"(?i)(?:\bnot|\bnever|n't) (?:only|just|all|every|always|necessarily|merely)\b"  # denies only a part
 
 # A statement that says itself that it changes something.
 _SAYS_SO = r"""(?xi) \b (?: now | no\ longer | any\ ?more | from\ now\ on | these\ days | after\ all | instead
@@ -65,22 +82,30 @@ _SAYS_SO = r"""(?xi) \b (?: now | no\ longer | any\ ?more | from\ now\ on | thes
     | moved | switched | migrated | renamed | replaced | upgraded | downgraded | stopped | dropped | got\ rid\ of
     | scratch ) \b | ^(?:no|sorry),"""
 
-DENIALS = frozenset("not never no cannot without nobody nothing neither nor stop avoid except unless".split())
-_BE = frozenset("is are was were be been being =".split())
+_BE = frozenset("is are am was were be been being =".split())
 _USE = frozenset("use uses using prefer prefers like likes choose chose adopt adopted follow follows".split())
-_OPENERS = frozenset(
-    "in on at into onto to from with by via through as for about after before per under against until without within "
-    "every each and or than when if while where during between over".split()
+# Where, when and under which condition something holds; a limit also changes what is said.
+PLACES = frozenset("in on at for inside within under during".split())
+LIMITS = frozenset("before after until unless except without outside between".split())
+SCOPES = PLACES | LIMITS | frozenset("when while if where".split())
+_OPENERS = SCOPES - {"inside", "outside"} | frozenset(  # "from outside"
+    "into onto to from with by via through as about per against every each and or than over".split()
 )
 # Words that carry no meaning of their own, and words that carry none in a comparison of values.
 _LIGHT = frozenset(
     "a an the this that these those it its it's we we'll we're our you your i i'd i'll i'm my he she they their them "
     "us me there has had have having will would just please also too now currently ok okay so then of let's".split()
 )
-_FILLERS = _LIGHT | frozenset(
-    "do does did done must should shall can could may might always actually sorry correction yes no still already "
-    "really called named only all both either not never cannot nobody longer anymore any more need needs needed".split()
+_FILLERS = (_LIGHT | NEGATORS) | frozenset(
+    "do does did done must should shall can could may might always actually sorry correction yes still already very "
+    "really called named only all both either longer anymore any more need needs needed here".split()
 )
+SILENT = (_FILLERS | _OPENERS | _BE) - NEGATORS - LIMITS  # they add nothing to a claim
+_OPENER_OF = {
+    **{word: word for word in _OPENERS},
+    **dict.fromkeys(_USE, "use"),
+    **dict.fromkeys(_BE, "be"),
+}
 _ENDING = frozenset(
     "remove removed removing drop drops dropped gone stop stops stopped quit retire retired forget".split()
 )
@@ -127,11 +152,16 @@ class Clause(Struct, frozen=True, kw_only=True):
     has_ended: bool = False  # and has
     replaced: frozenset[str] = frozenset()
 
+    @property
+    def is_plain(self) -> bool:
+        """It neither denies nor ends something."""
+        return not self.denies and not self.ends
+
 
 def keys_of(content: str) -> frozenset[str]:
     """All words of a text that mean something, as they are compared."""
     words = compiled(_WORD).findall(content[:MAX_CHARS].replace("’", "'").lower())
-    return frozenset(_key(word) for word in words if word not in _LIGHT and word not in _BE)
+    return frozenset(key_of(word) for word in words if word not in _LIGHT and word not in _BE)
 
 
 def tells_of_change(content: str) -> bool:
@@ -160,11 +190,19 @@ def clauses_of(content: str) -> tuple[Clause, ...]:
 
 @lru_cache(maxsize=1024)  # a new text is compared with several others, and they with the next one
 def _clauses_of(content: str) -> tuple[Clause, ...]:
-    parts = compiled(_CLAUSE).split(content.replace("’", "'"))[: 2 * MAX_CLAUSES]
-    parts = [piece for part in parts for piece in _at_colon(part)]
-    parts = [part for part in parts if not part.rstrip().endswith("?") and not compiled(_INTERJECTION).fullmatch(part)]
-    clauses = [_read(part.strip()) for part in parts]
+    clauses = [_read(part.strip()) for part in _split(content, _CLAUSE)]
     return tuple([clause for clause in clauses if clause is not None][:MAX_CLAUSES])
+
+
+def parts_of(content: str) -> list[str]:
+    """Split a statement into longer parts than clauses, which may have commas; without questions and reasons."""
+    return [compiled(_TAIL).sub("", part) for part in _split(content, _PART)]
+
+
+def _split(content: str, at: str) -> list[str]:
+    parts = compiled(at).split(content.replace("’", "'"))[: 2 * MAX_CLAUSES]
+    parts = [piece for part in parts for piece in _at_colon(part)]
+    return [part for part in parts if not part.rstrip().endswith("?") and not compiled(_INTERJECTION).fullmatch(part)]
 
 
 def _at_colon(part: str) -> list[str]:
@@ -179,56 +217,117 @@ def _read(part: str) -> Clause | None:
     if part.count(" ") > MAX_WORDS:
         return None
     part = compiled(_ROUGHLY).sub("", compiled(_TAIL).sub("", part))
-    old, denies, ends, has_ended = "", False, False, False
-    if compiled(_ANY_TURN).search(part):  # most clauses have none of these words, and need not be searched for each
-        part, old = _without_replaced(part)
-        if compiled(_PARTLY).search(part):
-            return None
-        keeps_going = compiled(_KEPT_GOING).search(part) is not None
-        has_ended = not keeps_going and compiled(_ENDED).search(part) is not None
-        ends = has_ended or (not keeps_going and compiled(_TO_END).search(part) is not None)
-        part = compiled(_ENDED).sub(" ", part) if has_ended else part
-        denies = not ends and len(compiled(_DENIED).findall(part)) % 2 == 1  # "never without" affirms
-    phrases = _phrases(compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", part)))
-    keys = frozenset([word.key for _, words in phrases for word in words])
+    if " ha" in part:  # as in few
+        part = compiled(_HAS_NUMBER).sub("= ", part)
+    # Most clauses have none of these words, and need not be searched for each.
+    turn = _turn_of(part) if compiled(_ANY_TURN).search(part) else _Turn(part)
+    if turn is None:
+        return None
+    phrases = _phrases(compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", turn.rest)))
+    keys = _keys_in(phrases)
     if not keys:
         return None
-    replaced = frozenset([word.key for _, words in _phrases(old) for word in words]) if old else frozenset()
-    return Clause(phrases=phrases, keys=keys, denies=denies, ends=ends, has_ended=has_ended, replaced=replaced)
+    replaced = _keys_in(_phrases(turn.replaced)) if turn.replaced else frozenset()
+    return Clause(
+        phrases=phrases, keys=keys, denies=turn.denies, ends=turn.ends, has_ended=turn.has_ended, replaced=replaced
+    )
 
 
-def _without_replaced(part: str) -> tuple[str, str]:
-    """The clause without what it names as replaced, and that."""
+class _Turn(NamedTuple):
+    """How a clause denies, ends or replaces something, and the rest of it."""
+
+    rest: str
+    replaced: str = ""
+    denies: bool = False
+    ends: bool = False
+    has_ended: bool = False
+
+
+def _turn_of(part: str) -> _Turn | None:
+    """Find how a clause denies, ends or replaces something; None if it denies only a part."""
+    contrast = contrast_of(part)
+    replaced = ""
+    if contrast is not None and not contrast.is_elsewhere:
+        part, replaced = f"{contrast.wanted} {contrast.rest}", contrast.unwanted
+    if denies_a_part(part):
+        return None
+    keeps_going = compiled(_KEPT_GOING).search(part) is not None
+    if not keeps_going and compiled(_ENDED).search(part):
+        return _Turn(compiled(_ENDED).sub(" ", part), replaced, ends=True, has_ended=True)
+    if not keeps_going and compiled(_TO_END).search(part):
+        return _Turn(part, replaced, ends=True)
+    return _Turn(part, replaced, denies=len(compiled(_DENIED).findall(part)) % 2 == 1)  # "never without" affirms
+
+
+class Contrast(NamedTuple):
+    """A part of a statement that names something as replaced or not meant: that, and the rest."""
+
+    wanted: str
+    unwanted: str
+    rest: str  # after both
+    is_change: bool = False  # "from X to Y"
+    is_use: bool = False  # its verb, which is left out, says that the wanted thing is used
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Return True for "use tabs here, not in YAML": another place for the same thing."""
+        return self.unwanted.split(" ")[0].lower() in _OPENERS
+
+
+def contrast_of(part: str) -> Contrast | None:
+    """Find what a part of a statement names as replaced, or as not meant."""
+    lower = part.lower()
+    if not any(sign in lower for sign in _CONTRAST_SIGNS):  # as in most
+        return None
     for pattern in _REPLACED:
         if found := compiled(pattern).search(part):
             groups = found.groupdict()
-            if groups["old"].split(" ")[0].lower() in _OPENERS:  # "use tabs here, not in YAML": elsewhere, not else
-                continue
-            new = " ".join(
-                filter(None, (groups.get("what"), "to" if groups.get("what") is not None else "", groups.get("new")))
+            moved = groups.get("what")
+            new = " ".join(filter(None, (moved, None if moved is None else "to", groups.get("new"))))
+            is_change = pattern in _CHANGED
+            return Contrast(
+                f"{part[: found.start()]} {new}",
+                groups["old"],
+                part[found.end() :],
+                is_change,
+                is_use=is_change or pattern in _CHOSEN,
             )
-            return f"{part[: found.start()]} {new} {part[found.end() :]}", groups["old"]
-    return part, ""
+    return None
+
+
+def denies_a_part(part: str) -> bool:
+    """Return True for "not only", "not always"."""
+    return compiled(_PARTLY).search(part) is not None
+
+
+def words_of(part: str) -> list[str]:
+    """List the words as they are written; a path, a name with signs and an equals sign are one word each."""
+    return compiled(_WORD).findall(part)
 
 
 def _phrases(part: str) -> tuple[Phrase, ...]:
     phrases: list[tuple[str, list[Word]]] = [("", [])]
-    for at, word in enumerate(compiled(_WORD).findall(part)):
-        lower = word.lower()
-        if word.isupper() and len(word) > 1:  # "the US", "IT"
-            phrases[-1][1].append(Word(lower, word))
-        elif lower in _BE:
-            phrases.append(("be", []))
-        elif lower in _USE:
-            phrases.append(("use", []))
-        elif lower in _OPENERS:
-            phrases.append((lower, []))
-        elif lower not in _FILLERS and lower not in _ENDING and not lower.endswith("n't") and (key := _key(lower)):
-            phrases[-1][1].append(Word(key, word, is_first=at == 0))
+    for at, written in enumerate(words_of(part)):
+        lower = written.lower()
+        if written.isupper() and len(written) > 1:  # "the US", "IT"
+            phrases[-1][1].append(Word(lower, written))
+        elif opener := _OPENER_OF.get(lower):
+            phrases.append((opener, []))
+        elif _carries_meaning(lower) and (key := key_of(lower)):
+            phrases[-1][1].append(Word(key, written, is_first=at == 0))
     return tuple(Phrase(opener, tuple(words)) for opener, words in phrases)
 
 
-def _key(word: str) -> str:
+def _carries_meaning(word: str) -> bool:
+    return word not in _FILLERS and word not in _ENDING and not word.endswith("n't")
+
+
+def _keys_in(phrases: Iterable[Phrase]) -> frozenset[str]:
+    return frozenset([word.key for _, words in phrases for word in words])
+
+
+def key_of(word: str) -> str:
+    """Return a word in small letters as it is compared: its stem, the digits of a number word, or nothing."""
     if number := text.NUMBER_WORDS.get(word):
         return number
     if compiled(_NUMBER).fullmatch(word):

@@ -7,11 +7,13 @@ two. The newer statement is right: it supersedes the older one if its own words 
 """
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from kept.model import GLOBAL, TRUSTS, ConflictType, Memory
+from kept.model import GLOBAL, TRUSTS, Conflict, ConflictType, Memory
 from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS, SETTLED_KINDS
 from kept.writing.claims import claims_of, contradiction
@@ -49,7 +51,7 @@ class Disagreement(NamedTuple):
 
 def _names_it(old: Clause, new: Clause) -> Keys:
     """ "Use fetch instead of axios for HTTP calls": the older one says what is named as replaced."""
-    if not new.replaced or old.denies or old.ends or not new.replaced <= old.keys:
+    if not new.replaced or not old.is_plain or not new.replaced <= old.keys:
         return NOTHING
     rest = old.keys - new.replaced
     if is_value_of(old, new.replaced, new.keys) or (is_general(new) and is_use_of(old, new.replaced)):
@@ -60,11 +62,11 @@ def _names_it(old: Clause, new: Clause) -> Keys:
 def _ends_it(old: Clause, new: Clause) -> Keys:
     """ "Removed Redux from the web client": the older one is about what has ended."""
     keys, others = new.keys - LINKS, old.keys - LINKS
-    if not new.ends or old.denies or old.ends or not keys <= others:
+    if not new.ends or not old.is_plain or not keys <= others:
         return NOTHING
-    is_its_value = new.has_ended and is_value_of(old, keys - subject_of(old), keys)
     if new.has_ended and is_general(new) and is_use_of(old, keys):  # "We no longer use Redis"
         return keys
+    is_its_value = new.has_ended and is_value_of(old, keys - subject_of(old), keys)
     return keys if len(keys) > 1 and (is_its_value or 2 * len(keys) >= len(others)) else NOTHING
 
 
@@ -90,42 +92,84 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+class Comparison:
+    """Two statements that are compared clause by clause. `rare` picks the words that tell what a text is about.
+
+    `says_so`: the newer one is known to change something, by its words or by its tags.
+    """
+
+    def __init__(self, older: str, newer: str, rare: Callable[[Collection[str]], set[str]], says_so: bool) -> None:
+        self.older, self.newer, self.rare = older, newer, rare
+        self.says_so = says_so or tells_of_change(newer)
+        self.pairs = [(old, new) for old in clauses_of(older) for new in clauses_of(newer)]
+
+    @cached_property
+    def opposite(self) -> ConflictType | None:
+        """How gravely one denies the claims of the other."""
+        return contradiction(claims_of(self.newer), claims_of(self.older), self.rare)
+
+    def share_rare(self, old: Clause, new: Clause) -> bool:
+        return bool(self.rare(old.keys & new.keys))
+
+
+def _by_rule(of: Comparison) -> Disagreement | None:
+    for rule in RULES:
+        for old, new in of.pairs:
+            if (keys := rule.keys(old, new)) and of.rare(keys):
+                return Disagreement(rule.name, _type(of.says_so or rule.says_so(old, new)))
+            if (keys := rule.keys(new, old)) and of.rare(keys):  # the older one ended it, and it is back
+                return Disagreement(rule.name, _type(of.says_so))
+    return None
+
+
+def _by_claims(of: Comparison) -> Disagreement | None:
+    if of.opposite is None or of.opposite == "ambiguous":
+        return None
+    return Disagreement("affirms and denies", _type(any(claim.is_change for claim in claims_of(of.newer))))
+
+
+def _by_value(of: Comparison) -> Disagreement | None:
+    enough = 1 if len(of.pairs) == 1 else 2  # a clause of several needs more than one word to be about the same thing
+    for old, new in of.pairs:
+        name = other_value(old, new) if len(old.keys & new.keys) >= enough else None
+        if name is None and reworded_value(old, new):
+            name = "other value"
+        if name is not None and of.share_rare(old, new):
+            return Disagreement(name, _type(of.says_so))
+    return None
+
+
+def _by_change(of: Comparison) -> Disagreement | None:
+    """Compare with another order of words, if one of the two says that something changed."""
+    if of.says_so:
+        for old, new in of.pairs:
+            if (changed_value(old, new) and of.share_rare(old, new)) or of.rare(other_version(old, new)):
+                return Disagreement("says that it changed", "superseded")
+    elif tells_of_change(of.older):
+        for old, new in of.pairs:
+            if changed_value(new, old) and of.share_rare(old, new):
+                return Disagreement("says what was before a change", "contradictory")
+    return None
+
+
+def _by_doubt(of: Comparison) -> Disagreement | None:
+    if of.opposite is not None or any(of.rare(may_be_replaced(old, new)) for old, new in of.pairs):
+        return Disagreement("may deny it", "ambiguous")
+    return None
+
+
+_CLEAREST_FIRST = (_by_rule, _by_claims, _by_value, _by_change, _by_doubt)
+
+
 def compare(
     older: str, newer: str, rare: Callable[[Collection[str]], set[str]], *, says_so: bool = False
 ) -> Disagreement | None:
-    """How the newer text disagrees with the older one. `rare` picks the words that tell what a text is about.
+    """Tell how the newer text disagrees with the older one. `rare` picks the words that tell what a text is about.
 
     `says_so`: it is known to change something, whatever its words are.
     """
-    says_so = says_so or tells_of_change(newer)
-    pairs = [(old, new) for old in clauses_of(older) for new in clauses_of(newer)]
-    enough = 1 if len(pairs) == 1 else 2  # a clause of several needs more than one word to be about the same thing
-    for rule in RULES:
-        for old, new in pairs:
-            if (keys := rule.keys(old, new)) and rare(keys):
-                return Disagreement(rule.name, _type(says_so or rule.says_so(old, new)))
-            if (keys := rule.keys(new, old)) and rare(keys):  # what the older one ended is back
-                return Disagreement(rule.name, _type(says_so))
-    claims, old_claims = claims_of(newer), claims_of(older)
-    opposite = contradiction(claims, old_claims, rare)
-    if opposite is not None and opposite.type != "ambiguous":
-        return Disagreement(opposite.rule, _type(any(claim.is_change for claim in claims)))
-    for old, new in pairs:
-        if len(old.keys & new.keys) >= enough and (name := other_value(old, new)) and rare(old.keys & new.keys):
-            return Disagreement(name, _type(says_so))
-        if reworded_value(old, new) and rare(old.keys & new.keys):
-            return Disagreement("other value", _type(says_so))
-    if says_so:
-        for old, new in pairs:
-            if (changed_value(old, new) and rare(old.keys & new.keys)) or rare(other_version(old, new)):
-                return Disagreement("says that it changed", "superseded")
-    elif tells_of_change(older):
-        for old, new in pairs:
-            if changed_value(new, old) and rare(old.keys & new.keys):
-                return Disagreement("says what was before a change", "contradictory")
-    if opposite is not None or any(rare(may_be_replaced(old, new)) for old, new in pairs):
-        return Disagreement("may deny it", "ambiguous")
-    return None
+    comparison = Comparison(older, newer, rare, says_so)
+    return next((found for compared in _CLEAREST_FIRST if (found := compared(comparison))), None)
 
 
 def _type(says_so: bool) -> ConflictType:
@@ -145,6 +189,17 @@ class Rival(Struct, frozen=True):
     memory: Memory
     type: ConflictType
     rule: str
+
+    def conflict(self, newer: Memory, older: Memory, at: datetime, *, is_over: bool) -> Conflict:
+        """Return the record of the contradiction. `is_over`: it is settled, because the newer one says so and may."""
+        return Conflict(
+            left=newer.uid,
+            right=older.uid,
+            type=self.type,
+            rule=self.rule,
+            detected_at=at,
+            resolved_at=at if is_over else None,
+        )
 
 
 def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list[Rival]:

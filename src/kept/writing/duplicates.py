@@ -19,6 +19,7 @@ from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.worth import AUTOMATIC
 from kept.writing.check import MAX_FILES, MAX_TAGS
 from kept.writing.clauses import DENIALS, handles_of, keys_of
+from kept.writing.likeness import letters_shared
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
@@ -33,21 +34,18 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
     repeats adds nothing but its evidence, and nothing at all to the words of a person or an agent; a session that has
     said it before adds nothing.
     """
-    said_in = (twin.source.session, *(twin.data or {}).get("sessions", ()))
-    if again.source.origin in AUTOMATIC and again.source.session is not None and again.source.session in said_in:
+    if _was_said_in_session(twin, again):
         return twin
     if again.is_low_trust:
         noted = replace(twin, trust=least(twin.trust, again.trust), data=_evidence(twin, again))
         return twin if not twin.is_low_trust or noted == twin else tx.put(noted, "strengthen")
-    status = twin.status
-    if again.status == "pinned" or (again.status == "confirmed" and status == "candidate"):
-        status = again.status
+    confirms = again.status == "pinned" or (again.status == "confirmed" and twin.status == "candidate")
     return tx.put(
         replace(
             twin,
             importance=min(1.0, round(twin.importance + STRENGTHEN_BY, 9)),
             use_count=twin.use_count + 1,
-            status=status,
+            status=again.status if confirms else twin.status,
             trust=again.trust if again.trust == "user" else twin.trust,  # an agent's word raises nothing
             tags=tuple(dict.fromkeys((*twin.tags, *again.tags)))[:MAX_TAGS],
             files=tuple(dict.fromkeys((*twin.files, *again.files)))[:MAX_FILES],
@@ -57,6 +55,14 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
         ),
         "strengthen",
     )
+
+
+def _was_said_in_session(twin: Memory, again: Memory) -> bool:
+    """Return True if a rule finds a statement again in a session that has already said it."""
+    session = again.source.session
+    if again.source.origin not in AUTOMATIC or session is None:
+        return False
+    return session == twin.source.session or session in (twin.data or {}).get("sessions", ())
 
 
 def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
@@ -71,11 +77,7 @@ def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
 
 def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
     """The memories in `alike` that say nearly the same as the draft, nearest first."""
-    if not alike:
-        return []
-    from rapidfuzz import fuzz
-
-    near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in alike]
+    near = [(letters_shared(draft.content.lower(), other.content.lower()), other) for other in alike]
     return [memory for ratio, memory in sorted(near, key=lambda pair: -pair[0]) if ratio >= NEAR_RATIO]
 
 
@@ -98,9 +100,7 @@ def repeats(draft: Memory, other: Memory) -> bool:
 def _is_respelt(word: str, known: str) -> bool:
     if min(len(word), len(known)) < 5 or word[:2] != known[:2] or not (word + known).isalpha():
         return False
-    from rapidfuzz import fuzz
-
-    return fuzz.ratio(word, known) >= NEAR_RATIO
+    return letters_shared(word, known) >= NEAR_RATIO
 
 
 def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
@@ -113,16 +113,20 @@ def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
 
 
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
-    """The live memories of the same topic, which the draft replaces; a task's note replaces only notes of that task.
+    """Find the live memories of the same topic, which the draft replaces; a task's note replaces only its task's notes.
 
-    What a tool said replaces only what a tool said. Documents, which their keys file under a topic, replace nothing.
+    A tool's text replaces only a tool's text. Documents, which their keys file under a topic, replace nothing.
     """
-    if draft.topic is None or (draft.key or "").startswith(filed := f"{draft.topic}:"):
+    if draft.topic is None or _is_filed(draft, draft.topic):
         return []
     is_note = draft.tier == "task"
     where = Where(topic=draft.topic, scope=draft.scope, task=draft.source.task if is_note else None)
-    found = [old for old in reader.select(where, limit=100) if not (old.key or "").startswith(filed)]
+    found = [old for old in reader.select(where, limit=100) if not _is_filed(old, draft.topic)]
     return [old for old in found if (old.tier == "task") == is_note and (old.is_low_trust or not draft.is_low_trust)]
+
+
+def _is_filed(memory: Memory, topic: str) -> bool:
+    return memory.key is not None and memory.key.startswith(f"{topic}:")
 
 
 def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory:

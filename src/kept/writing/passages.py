@@ -5,12 +5,12 @@ memory that was made of it. Rule: a text of a word or two is only found where it
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 from unicodedata import normalize
 
 from kept.model import ERASED
-from kept.text import fingerprint
+from kept.text import fingerprint, sentences
 
 SHORT_WORDS, SHORT_CHARS = 3, 16  # a text below both is a short one
 MANY = 500  # texts: from here on it is cheaper to look up each word than to look for each text
@@ -27,7 +27,6 @@ _WORD = re.compile(
     r"</?[A-Za-z][^<>\n]{0,200}>|&(?:[A-Za-z]{2,8}|#\d{1,6});|\\[nrt]|%20"
     rf"|(?P<word>[{_CJK}]|[^\W_{_CJK}]+(?:[{_JOINED}]+[^\W_{_CJK}]*)*)"
 )
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?!\s)[^.!?\n]+)*[.!?]*")
 
 Words = tuple[str, ...]
 Place = tuple[str, int, int]  # a folded word, and where it begins and ends
@@ -74,24 +73,29 @@ class Passages:
         return both
 
     def spans(self, said: str) -> list[tuple[int, int]]:
-        """Where the texts stand, without overlaps, the longest first of those that begin at one word."""
+        """Find where the texts stand, without overlaps, the longest first of those that begin at one word."""
         folded = _folded(said)
         if len(self._by_first) < MANY and not any(first in folded for first in self._by_first):
             return []
         places = _places(said)
-        words = [word for word, _, _ in places]
         spans: list[tuple[int, int]] = []
         at = 0
-        while at < len(words):
-            for wanted in sorted(self._by_first.get(words[at], ()), key=len, reverse=True):
-                end = at + len(wanted)
-                span = (places[at][1], places[end - 1][2]) if end <= len(words) else (0, 0)
-                if tuple(words[at:end]) == wanted and (wanted not in self._alone or _stands_alone(said, span)):
-                    spans.append(span)
-                    at = end - 1
-                    break
-            at += 1
+        while at < len(places):
+            end = self._end_at(said, places, at)
+            if end:
+                spans.append((places[at][1], places[end - 1][2]))
+            at = end or at + 1
         return spans
+
+    def _end_at(self, said: str, places: Sequence[Place], at: int) -> int:
+        """Return where the longest text that begins at this word ends; 0 if none does."""
+        for wanted in sorted(self._by_first.get(places[at][0], ()), key=len, reverse=True):
+            end = at + len(wanted)
+            if tuple(word for word, _, _ in places[at:end]) != wanted:
+                continue
+            if wanted not in self._alone or _stands_alone(said, (places[at][1], places[end - 1][2])):
+                return end
+        return 0
 
     def erase(self, said: str) -> str:
         """The text with `[erased]` in the place of each passage."""
@@ -142,22 +146,28 @@ class Buried:
         self._lookup, self._families = lookup, tuple(families)
 
     def spans(self, said: str) -> list[tuple[int, int]]:
-        """Where erased passages stand in a text, without overlaps; of fewer than four words, only whole sentences."""
+        """Find erased passages in a text, without overlaps; of fewer than four words, only whole sentences."""
         places = _places(said)
-        words = [word for word, _, _ in places]
         found: list[tuple[int, int]] = []
         for family in self._families:
-            heads: dict[str, list[int]] = {}
-            for at in range(len(words) - HEAD_WORDS + 1):
-                heads.setdefault(_name(family, "head", words[at : at + HEAD_WORDS]), []).append(at)
-            for at in sorted(at for name in self._lookup(heads) for at in heads[name]):
-                longest = min(len(words) - at, MAX_BURIED_WORDS)
-                ends = {_name(family, "all", words[at : at + n]): at + n for n in range(HEAD_WORDS, longest + 1)}
-                found += [(places[at][1], places[ends[name] - 1][2]) for name in self._lookup(ends)]
-            short = {_name(family, "alone", _words(one)): one for one in sentences(said) if _is_short(one)}
-            for name in self._lookup(short):
-                found += [one.span() for one in re.finditer(re.escape(short[name]), said)]
+            found += self._long_spans(places, family)
+            found += self._short_spans(said, family)
         return _apart(found)
+
+    def _long_spans(self, places: Sequence[Place], family: str) -> Iterator[tuple[int, int]]:
+        words = [word for word, _, _ in places]
+        heads: dict[str, list[int]] = {}
+        for at in range(len(words) - HEAD_WORDS + 1):
+            heads.setdefault(_name(family, "head", words[at : at + HEAD_WORDS]), []).append(at)
+        for at in sorted(at for name in self._lookup(heads) for at in heads[name]):
+            longest = min(len(words) - at, MAX_BURIED_WORDS)
+            ends = {_name(family, "all", words[at : at + n]): at + n for n in range(HEAD_WORDS, longest + 1)}
+            yield from ((places[at][1], places[ends[name] - 1][2]) for name in self._lookup(ends))
+
+    def _short_spans(self, said: str, family: str) -> Iterator[tuple[int, int]]:
+        short = {_name(family, "alone", _words(one)): one for one in sentences(said) if _is_short(one)}
+        for name in self._lookup(short):
+            yield from (one.span() for one in re.finditer(re.escape(short[name]), said))
 
     def erase(self, said: str) -> str:
         """The text with `[erased]` in the place of each passage."""
@@ -187,11 +197,6 @@ def _stands_alone(said: str, span: tuple[int, int]) -> bool:
     """Whether a span is a line or a sentence of its own."""
     before, after = said[: span[0]].rstrip(" \t*_`\"'([-"), said[span[1] :].lstrip(" \t*_`\"')]")
     return (not before or before[-1] in ".!?;:\n") and (not after or after[0] in ".!?;\n")
-
-
-def sentences(said: str) -> list[str]:
-    """The sentences and lines of a text."""
-    return [sentence for found in _SENTENCE.findall(said) if (sentence := found.strip())]
 
 
 def count_words(said: str) -> int:

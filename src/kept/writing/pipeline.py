@@ -16,7 +16,7 @@ that people can read and count; a newer statement about the same thing never van
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -51,7 +51,7 @@ from kept.writing.admit import (
     signals_of,
     with_signal,
 )
-from kept.writing.check import check, near_kind
+from kept.writing.check import check
 from kept.writing.conflicts import Rival, find_rivals, may_supersede
 from kept.writing.duplicates import (
     Known,
@@ -62,6 +62,7 @@ from kept.writing.duplicates import (
     strengthen,
     supersede,
 )
+from kept.writing.likeness import near_kind
 from kept.writing.passages import Buried
 from kept.writing.redact import redact_draft
 
@@ -183,20 +184,43 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
     memory = known.as_heard(memory, alike)
     if twin := known.twin(memory):
         return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)
-    superseded = find_superseded(tx, memory)
-    alike = [other for other in alike if other not in superseded]
-    rivals = find_rivals(tx, memory, alike)
-    # A tool that was first silences nobody.
-    near = find_near(memory, [other for other in alike if memory.is_low_trust or not other.is_low_trust])
-    # Two summaries of one story are alike on purpose.
-    same = next((other for other in near if says_the_same(memory, other)), None)
-    if same is not None and not rivals and ready.is_unasked and memory.kind != "summary":
+    related = _related(tx, memory, alike)
+    if ready.is_unasked and (same := _said_already(memory, related)):
         known.note(_corroborated(tx, attest(tx, same, memory), ready))
         return _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)
+    return _add(tx, ready, memory, related, known, at)
+
+
+class Related(NamedTuple):
+    """The memories that a new one is related to, as the head of this module names them."""
+
+    superseded: Sequence[Memory]
+    rivals: Sequence[Rival]
+    near: Sequence[Memory]
+
+
+def _related(tx: Transaction, memory: Memory, alike: Sequence[Memory]) -> Related:
+    superseded = find_superseded(tx, memory)
+    others = [other for other in alike if other not in superseded]
+    # A tool that was first silences nobody.
+    heard = [other for other in others if memory.is_low_trust or not other.is_low_trust]
+    return Related(superseded, find_rivals(tx, memory, others), find_near(memory, heard))
+
+
+def _said_already(memory: Memory, related: Related) -> Memory | None:
+    """Return the memory that makes the same statement. Two summaries of one story are alike on purpose."""
+    if related.rivals or memory.kind == "summary":
+        return None
+    return next((other for other in related.near if says_the_same(memory, other)), None)
+
+
+def _add(tx: Transaction, ready: Ready, memory: Memory, related: Related, known: Known, at: datetime) -> Receipt:
+    """Store a new memory, note its conflicts, and archive those that it replaces."""
     added = known.note(tx.add(memory, "remember"))
-    conflicts = [_settle(tx, added, rival, known, at) for rival in rivals]
+    conflicts = [_settle(tx, added, rival, known, at) for rival in related.rivals]
     added = known.now(added)
-    superseded += [rival.memory for rival in rivals if known.now(rival.memory).superseded_by == added.uid]
+    beaten = [rival.memory for rival in related.rivals if known.now(rival.memory).superseded_by == added.uid]
+    superseded = [*related.superseded, *beaten]
     for old in superseded:
         if not known.now(old).is_archived:
             known.note(supersede(tx, old, added, at))
@@ -205,7 +229,7 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
         added,
         ready,
         conflicts=tuple(conflict for conflict in conflicts if conflict.resolved_at is None),
-        near=tuple(other.ref for other in near),
+        near=tuple(other.ref for other in related.near),
         superseded=tuple(old.ref for old in superseded),
         message=_note_on_kind(tx, added),
     )
@@ -239,17 +263,7 @@ def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: date
     is_over = rival.type == "superseded" and may_supersede(newer, older)
     if is_over:
         known.note(supersede(tx, known.now(older), newer, at))
-    return tx.add(
-        Conflict(
-            left=newer.uid,
-            right=older.uid,
-            type=rival.type,
-            rule=rival.rule,
-            detected_at=at,
-            resolved_at=at if is_over else None,
-        ),
-        "conflict",
-    )
+    return tx.add(rival.conflict(newer, older, at, is_over=is_over), "conflict")
 
 
 def to_memory(ready: Ready, to: Destination) -> Memory:

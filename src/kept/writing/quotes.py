@@ -12,12 +12,12 @@ the user.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from kept.model import LOW_TRUST, Message, Trust, least
-from kept.text import compiled, without_inlined
+from kept.text import compiled, sentences, without_inlined
 from kept.writing.letters import folded, letters_in, letters_of
 from kept.writing.speech import (
     CLAUSE_WORDS,
@@ -85,10 +85,8 @@ _HANDOVER = (
     r" (?:the following|this|the|my|our)|(?:here is|here's|here’s|this is) (?:my|our)) (?:[\w-]+ ){0,2}"
     r"(?:plan|spec|specification|design|requirements?|proposal)\s*[.:]?\s*\n"
 )
-_SENTENCE_END = r"(?<=[.!?。！？])\s+|\n+"
-_STANDING_END = (
-    r"[.!?。！？:;|]+(?:\s+|$)|\n+"  # of a sentence, an entry of a list, a cell, or the words behind a label
-)
+# Not only of a sentence (`text.sentences`), but also of an entry of a list, a cell, or the words behind a label.
+_STANDING_END = r"[.!?。！？:;|]+(?:\s+|$)|\n+"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
 _DENSE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # one letter says as much as a syllable or a word
 _WORD = rf"{_DENSE}|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[\w./:@#+-]*[^\W_])?"
@@ -155,14 +153,20 @@ def _without_marked_lines(text: str, quoted: list[str], *, is_long_pasted: bool)
         mark = compiled(_FENCE).match(line)
         if mark and fence in ("", mark[1]):
             fence = "" if fence else mark[1]
-        elif fence or is_introduced or compiled(_QUOTED_LINE).match(line) or compiled(_CODE_LINE).match(line):
+        elif fence or is_introduced or _is_marked(line):
             quoted.append(line)
         else:
             kept.append(line)
-            is_introduced = is_long_pasted and (
-                compiled(_INTRODUCTION).search(line[-120:]) is not None or introduces_at_end(line)
-            )
+            is_introduced = is_long_pasted and _introduces_rest(line)
     return "\n".join(kept)
+
+
+def _is_marked(line: str) -> bool:
+    return bool(compiled(_QUOTED_LINE).match(line) or compiled(_CODE_LINE).match(line))
+
+
+def _introduces_rest(line: str) -> bool:
+    return compiled(_INTRODUCTION).search(line[-120:]) is not None or introduces_at_end(line)
 
 
 def _without_blocks(text: str, *, by_user: bool) -> tuple[str, list[str]]:
@@ -176,23 +180,52 @@ def _without_blocks(text: str, *, by_user: bool) -> tuple[str, list[str]]:
     tags = [*compiled(_TAG).finditer(text)]
     if not tags:
         return text, []
+    blocks = _blocks(text, tags, by_user=by_user)
+    if blocks is None:
+        return "", [text]
+    ends = [0, *(block.end for block in blocks)]
+    starts = [*(block.start for block in blocks), len(text)]
+    kept = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+    return "\n".join(kept), [text[block.opens : block.end] for block in blocks]
+
+
+class _Block(NamedTuple):
+    """An element with its tags: where it begins and ends, and where its text begins."""
+
+    start: int
+    opens: int
+    end: int
+
+
+def _blocks(text: str, tags: Sequence[re.Match[str]], *, by_user: bool) -> list[_Block] | None:
+    """Find the outermost elements; None if the user's text has a tag that closes nothing."""
     last_end = {tag["name"].lower(): tag.end() for tag in tags if tag["closes"]}
-    kept, quoted, at, place = [], [], 0, 0
+    found: list[_Block] = []
+    place = 0
     while (tag := compiled(_CODE_OR_TAG).search(text, place)) is not None:
         place = tag.end()
-        name = (tag["name"] or "").lower()
         if tag["fence"]:
             place = _fence_end(text, place, tag["fence"])
-        elif not name or not (by_user or _is_program_tag(name)):
+        elif not tag["name"] or not (by_user or _is_program_tag(tag["name"].lower())):
             continue
         elif tag["closes"]:
-            if by_user and len((tag["indent"] or "").expandtabs(4)) < CODE_INDENT:
-                return "", [text]
-        elif last_end.get(name, 0) > place or _is_unclosed_element(tag):
-            kept.append(text[at : tag.start()])
-            at = place = _element_end(tags, tag, last_end) if last_end.get(name, 0) > place else len(text)
-            quoted.append(text[tag.end() : at])
-    return "\n".join((*kept, text[at:])), quoted
+            if by_user and not _is_code_indent(tag["indent"]):
+                return None
+        elif end := _block_end(tags, tag, last_end, len(text)):
+            found.append(_Block(tag.start(), place, end))
+            place = end
+    return found
+
+
+def _block_end(tags: Sequence[re.Match[str]], opening: re.Match[str], last_end: dict[str, int], size: int) -> int:
+    """Return where the element of a tag ends; 0 if the tag is only a placeholder."""
+    if last_end.get(opening["name"].lower(), 0) > opening.end():
+        return _element_end(tags, opening, last_end)
+    return size if _is_unclosed_element(opening) else 0
+
+
+def _is_code_indent(indent: str | None) -> bool:
+    return len((indent or "").expandtabs(4)) >= CODE_INDENT
 
 
 def _element_end(tags: Sequence[re.Match[str]], opening: re.Match[str], last_end: dict[str, int]) -> int:
@@ -211,7 +244,7 @@ def _is_unclosed_element(tag: re.Match[str]) -> bool:
     if (tag["more"] or "").endswith("/") or tag["name"].lower() in _EMPTY_TAGS:
         return False
     if tag["indent"] is not None:
-        return len(tag["indent"].expandtabs(4)) < CODE_INDENT
+        return not _is_code_indent(tag["indent"])
     return tag["ends"] is not None and "=" in (tag["more"] or "")
 
 
@@ -227,15 +260,15 @@ def _is_program_tag(name: str) -> bool:
 def _without_pasted_paragraphs(text: str, *, is_long_pasted: bool) -> tuple[str, list[str]]:
     """Without paragraphs in quotation marks and, of a very long text, without all between the first and the last."""
     paragraphs = [part for part in compiled(r"\n[ \t]*\n").split(text) if part.strip()]
-    is_quoted = [compiled(_IN_QUOTES).fullmatch(part.strip()) is not None for part in paragraphs]
-    if is_long_pasted and sum(map(len, paragraphs)) > DOCUMENT_CHARS:
-        last = len(paragraphs) - 1
-        ends = [0 < at < last or len(part) > DOCUMENT_CHARS // 2 for at, part in enumerate(paragraphs)]
-        is_quoted = [quoted or inside for quoted, inside in zip(is_quoted, ends, strict=True)]
-    if not any(is_quoted):
-        return text, []
-    own = [part for part, quoted in zip(paragraphs, is_quoted, strict=True) if not quoted]
-    return "\n\n".join(own), [part for part, quoted in zip(paragraphs, is_quoted, strict=True) if quoted]
+    is_document = is_long_pasted and sum(map(len, paragraphs)) > DOCUMENT_CHARS
+    last = len(paragraphs) - 1
+    own: list[str] = []
+    quoted: list[str] = []
+    for at, part in enumerate(paragraphs):
+        is_pasted = is_document and (0 < at < last or len(part) > DOCUMENT_CHARS // 2)
+        is_quoted = is_pasted or compiled(_IN_QUOTES).fullmatch(part.strip()) is not None
+        (quoted if is_quoted else own).append(part)
+    return ("\n\n".join(own), quoted) if quoted else (text, [])
 
 
 def _without_speech(text: str) -> tuple[str, str, list[str]]:
@@ -349,10 +382,10 @@ class Quotes:
         n_parts = len(self._ends) if by is None else bisect_right(self._numbers, by.n)
         own = letters_of(own_words_in(by) if by is not None and spoken == "user" else known)
         found = [spoken]
-        sentences = compiled(_SENTENCE_END).split(text)
+        parts = sentences(text)
         places: dict[str, int] = {}  # of runs, which occur in a sentence and in the whole text
         # The whole text also: a quotation of many short sentences has its runs across them.
-        for sentence in sentences if len(sentences) == 1 else (*sentences, text):
+        for sentence in parts if len(parts) == 1 else (*parts, text):
             if (part := self._repeated_part(sentence, n_parts, own, places)) is not None:
                 found.append(self._trusts[part])
         return least(*found)
@@ -370,18 +403,15 @@ class Quotes:
         for start, stop, letters in runs:
             if letters not in places:
                 places[letters] = -1 if letters in own else self._text.find(letters, 0, upto)
-            if places[letters] >= 0:
-                place = places[letters]
-                begin = begin if start < end else start
-                end = stop
-                longest = max(longest, end - begin)
-                covered[start:stop] = [True] * (stop - start)
-            else:
+            if places[letters] < 0:
                 end = -1
-        prose = [hit for hit, code in zip(covered, is_code, strict=True) if not code]
-        counted = prose if len(prose) >= RUN_WORDS else covered
-        is_quoted = longest >= QUOTED_RUN_WORDS or sum(counted) >= QUOTED_SHARE * len(counted)
-        return bisect_right(self._ends, place) if is_quoted and longest else None
+                continue
+            place = places[letters]
+            begin = begin if start < end else start
+            end = stop
+            longest = max(longest, end - begin)
+            covered[start:stop] = [True] * (stop - start)
+        return bisect_right(self._ends, place) if longest and _is_quoted(longest, covered, is_code) else None
 
     def _standing_part(
         self, sentence: str, words: Sequence[str], is_code: Sequence[bool], n_parts: int, own: str
@@ -392,18 +422,29 @@ class Quotes:
         says_little = is_code.count(False) < SHORT_WORDS or _STATUS_WORDS.issuperset(words)
         if is_heading or says_little or letters in own or letters not in self._text:
             return None
+        self._split_standing()
+        found = self._standing.get(letters)
+        return found if found is not None and found < n_parts else None
+
+    def _split_standing(self) -> None:
+        """Split the parts that were added since into their short sentences."""
         for part in range(self._n_split, len(self._folded)):
             for one in compiled(_STANDING_END).split(self._folded[part]):
                 self._standing.setdefault(letters_in(one), part)
         self._n_split = len(self._folded)
-        found = self._standing.get(letters)
-        return found if found is not None and found < n_parts else None
+
+
+def _is_quoted(longest: int, covered: Sequence[bool], is_code: Sequence[bool]) -> bool:
+    """Return True if so many words in a row, or so large a share of the words, stand in a quotation."""
+    prose = [hit for hit, code in zip(covered, is_code, strict=True) if not code]
+    counted = prose if len(prose) >= RUN_WORDS else covered
+    return longest >= QUOTED_RUN_WORDS or sum(counted) >= QUOTED_SHARE * len(counted)
 
 
 def shares_letters(text: str, blocks: frozenset[int]) -> bool:
     """Return False if a text has no stretch of letters in common with quotations: then it cannot repeat one."""
-    sentences = [letters_of(sentence) for sentence in compiled(_SENTENCE_END).split(text)]
-    if any(0 < len(one) < RUN_LETTERS for one in sentences) or compiled(_DENSE).search(text):
+    lengths = [len(letters_of(sentence)) for sentence in sentences(text)]
+    if any(0 < length < RUN_LETTERS for length in lengths) or compiled(_DENSE).search(text):
         return True
     letters = letters_of(text)
     return any(hash(letters[at : at + BLOCK_LETTERS]) in blocks for at in range(len(letters) - BLOCK_LETTERS + 1))

@@ -4,7 +4,7 @@ Beside the write path, for memories that exist already. Rule: only the other sid
 person who brings a memory back finds it there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from kept.model import TRUST_BY_ORIGIN, Conflict, Draft, Memory, least, several
 from kept.ports import ANYWHERE, Transaction
 from kept.writing.admit import too_long
 from kept.writing.check import check
-from kept.writing.conflicts import find_rivals, may_supersede
+from kept.writing.conflicts import Rival, find_rivals, may_supersede
 from kept.writing.duplicates import Known, supersede
 from kept.writing.pipeline import WriteRules
 from kept.writing.redact import redact_draft
@@ -46,20 +46,23 @@ def revise(memory: Memory, wanted: Mapping[str, Any], rules: WriteRules, at: dat
 
 def put_revised(tx: Transaction, before: Memory, revised: Memory) -> tuple[Memory, int]:
     """As `put_again`, and settle the contradictions that it has no longer."""
-    open_ones = [
-        (conflict, other)
-        for conflict in (tx.all(Conflict) if before.content != revised.content else ())
-        for uid in {conflict.left, conflict.right} - {before.uid}
-        if conflict.resolved_at is None and before.uid in (conflict.left, conflict.right)
-        for other in tx.select(replace(ANYWHERE, uid=uid), limit=1)
-    ]
-    were = [(conflict, other) for conflict, other in open_ones if find_rivals(tx, before, [other])]
-    has_new_text = before.content != revised.content and not revised.is_archived
-    stored, archived = put_again(tx, revised, "revise") if has_new_text else (tx.put(revised, "revise"), 0)
+    if before.content == revised.content:
+        return tx.put(revised, "revise"), 0
+    were = [(conflict, other) for conflict, other in _open_conflicts(tx, before) if find_rivals(tx, before, [other])]
+    stored, archived = (tx.put(revised, "revise"), 0) if revised.is_archived else put_again(tx, revised, "revise")
     for conflict, other in were:
         if not find_rivals(tx, stored, [other]):
             tx.put(replace(conflict, resolved_at=tx.stamp.at), "resolve")
     return stored, archived
+
+
+def _open_conflicts(tx: Transaction, memory: Memory) -> Iterator[tuple[Conflict, Memory]]:
+    """Yield the open conflicts of a memory, with the other side of each."""
+    for conflict in tx.all(Conflict):
+        sides = {conflict.left, conflict.right}
+        if conflict.resolved_at is None and memory.uid in sides:
+            for uid in sides - {memory.uid}:
+                yield from ((conflict, other) for other in tx.select(replace(ANYWHERE, uid=uid), limit=1))
 
 
 def put_again(tx: Transaction, memory: Memory, action: str) -> tuple[Memory, int]:
@@ -68,30 +71,28 @@ def put_again(tx: Transaction, memory: Memory, action: str) -> tuple[Memory, int
     Returns it, and how many others it says are over: they are archived.
     """
     alike = [other for other in Known(tx, [memory]).alike(memory) if other.uid != memory.uid]
-    stored, at, archived = tx.put(memory, action), tx.stamp.at, 0
+    stored = tx.put(memory, action)
     rivals = find_rivals(tx, stored, alike)
     noted = {frozenset((one.left, one.right)): one for one in (tx.all(Conflict) if rivals else ())}
+    archived = 0
     for rival in rivals:
-        other = rival.memory
-        known = noted.get(frozenset((stored.uid, other.uid)))
-        if known is not None and known.resolved_at is None:
-            continue
-        is_newer = stored.created_at > other.created_at
-        is_over = rival.type == "superseded" and is_newer and may_supersede(stored, other)
-        if is_over:
-            supersede(tx, other, stored, at)
-            archived += 1
-        left, right = (stored, other) if is_newer else (other, stored)
-        found = Conflict(
-            left=left.uid,
-            right=right.uid,
-            type=rival.type,
-            rule=rival.rule,
-            detected_at=at,
-            resolved_at=at if is_over else None,
-        )
-        if known is None:
-            tx.add(found, "conflict")
-        else:
-            tx.put(replace(found, id=known.id), "conflict")
+        known = noted.get(frozenset((stored.uid, rival.memory.uid)))
+        if known is None or known.resolved_at is not None:
+            archived += _note_conflict(tx, stored, rival, known)
     return stored, archived
+
+
+def _note_conflict(tx: Transaction, stored: Memory, rival: Rival, known: Conflict | None) -> bool:
+    """Note a contradiction, in the place of the settled one if there is one. Return True if the other is archived."""
+    other, at = rival.memory, tx.stamp.at
+    is_newer = stored.created_at > other.created_at
+    is_over = rival.type == "superseded" and is_newer and may_supersede(stored, other)
+    if is_over:
+        supersede(tx, other, stored, at)
+    newer, older = (stored, other) if is_newer else (other, stored)
+    found = rival.conflict(newer, older, at, is_over=is_over)
+    if known is None:
+        tx.add(found, "conflict")
+    else:
+        tx.put(replace(found, id=known.id), "conflict")
+    return is_over

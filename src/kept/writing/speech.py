@@ -46,6 +46,7 @@ _BESIDE_LETTERS = "\"'＂”’»›"  # these open or close, by the letters bes
 _SINGLE = "'’‘‚"  # one that belongs to no other is an apostrophe
 _SPACED_LETTER = rf"[^\W{_CJK}]"  # of a script with spaces: a mark between two of them is within a word
 _PARAGRAPH_END = r"\n[ \t]*\n|\Z"
+# Where a sentence ends, as a place in the text: `text.sentences` returns only its parts. A mark may close behind it.
 _SENTENCE_END = r"[.!?](?=[\"'”’»)\]]*\s)|[。！？]|\n"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
 # What stands between an introduction and its text; right after a verb of saying also other signs than a colon.
@@ -88,20 +89,28 @@ def quotations(text: str) -> list[Span]:
         sign = text[at]
         can_open, can_close = _directions(text, at)
         if can_open and sign in _CLOSES:
-            closing = _CLOSES[sign]
-            limit = paragraph_end(text, at) if sign == "'" else len(text)
-            closed = -1 if never_closed.get(closing, 0) > at else _closed_at(text, marks, number, closing, limit)
-            if closed >= 0:
-                spans.append(Span(at, closed + 1, at + 1, closed))
-            else:
-                never_closed[closing] = limit
-                if sign not in _SINGLE:  # such a one is an apostrophe: 'tis
-                    stop = paragraph_end(text, at)
-                    spans.append(Span(at, stop, at + 1, stop))
-            number = bisect_left(marks, spans[-1].end, number) if spans else number
+            if span := _opened_at(text, marks, number, never_closed):
+                spans.append(span)
+                number = bisect_left(marks, span.end, number)
         elif can_close and not text[at - 1 : at].isdigit():  # 24" is a size
             _extend(text, spans, at)
     return spans
+
+
+def _opened_at(text: str, marks: Sequence[int], number: int, never_closed: dict[str, int]) -> Span | None:
+    """Return the quotation that the mark before mark `number` opens; None for an apostrophe."""
+    at = marks[number - 1]
+    sign = text[at]
+    closing = _CLOSES[sign]
+    limit = paragraph_end(text, at) if sign == "'" else len(text)
+    closed = -1 if never_closed.get(closing, 0) > at else _closed_at(text, marks, number, closing, limit)
+    if closed >= 0:
+        return Span(at, closed + 1, at + 1, closed)
+    never_closed[closing] = limit
+    if sign in _SINGLE:  # 'tis
+        return None
+    stop = paragraph_end(text, at)
+    return Span(at, stop, at + 1, stop)
 
 
 def quoted_prose(text: str) -> list[Span]:

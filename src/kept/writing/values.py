@@ -7,11 +7,9 @@ makes another subject ("We use Redis for the cache").
 Rule: exactly one run of words may differ. Two differences are two statements.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
-
-from msgspec import Struct
 
 from kept.writing.clauses import Clause, Phrase, Word, clauses_of
 
@@ -22,69 +20,127 @@ _ACTIVITY = ("ment", "ing", "tion", "sion")
 # ---- the one difference ----
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class Run(NamedTuple):
+    """Words of one phrase: the first to the last that another clause does not have."""
+
+    phrases: Sequence[Phrase]  # of its clause
+    place: int  # of its phrase
+    start: int
+    end: int
+    unknown: int  # words of the run that the other clause does not have
+
+    @property
+    def phrase(self) -> Phrase:
+        return self.phrases[self.place]
+
+    @property
+    def opener(self) -> str:
+        return self.phrase.opener
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return self.phrase.words[self.start : self.end]
+
+    @property
+    def before(self) -> Word | None:
+        """The word before it in its phrase."""
+        return self.phrase.words[self.start - 1] if self.start else None
+
+    @property
+    def after(self) -> str:
+        """The key after it in its phrase, or nothing."""
+        return self.phrase.words[self.end].key if self.end < len(self.phrase.words) else ""
+
+    @property
+    def is_short(self) -> bool:
+        return self.end - self.start <= MAX_VALUE_WORDS
+
+    @property
+    def is_whole(self) -> bool:
+        """Every word of it is unknown to the other clause."""
+        return self.unknown == self.end - self.start
+
+    @property
+    def is_at_start(self) -> bool:
+        """It begins the clause."""
+        return self.place == self.start == 0
+
+    @property
+    def has_subject(self) -> bool:
+        """Something stands before its opener. In "According to …" it is the value of nothing."""
+        return self.opener in ("", "use") or any(each.words for each in self.phrases[: self.place])
+
+
+class Difference(NamedTuple):
     """The run of words that differs between two clauses, and where it stands."""
 
-    opener: str  # of the phrase that it is in
-    old: tuple[Word, ...]
-    new: tuple[Word, ...]
-    before: str  # the key before it in its phrase, if any
-    after: str  # the key after it in its phrase, if any
-    after_name: bool  # it follows a name, as a version does
-    at_start: bool  # of the clause
-    is_last: bool  # no phrase follows
+    old: Run
+    new: Run
     shared: frozenset[str]
-    openers: frozenset[str]  # of the other phrases of both
-    has_activity: bool  # an activity is among the words that are shared: "state management", "linting"
+
+    @property
+    def opener(self) -> str:
+        """The opener of the phrase that it is in, the same in both."""
+        return self.old.opener
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return (*self.old.words, *self.new.words)
+
+    @property
+    def before(self) -> str:
+        """The key before it in its phrase, or nothing."""
+        return self.old.before.key if self.old.before is not None else ""
+
+    @property
+    def follows_name(self) -> bool:
+        """It stands after a name, as a version does."""
+        return self.old.before is not None and _names_a_version(self.old.before)
+
+    @property
+    def is_last(self) -> bool:
+        """No phrase follows."""
+        return self.old.place == len(self.old.phrases) - 1
+
+    @property
+    def other_openers(self) -> frozenset[str]:
+        """The openers of the other phrases of both."""
+        return frozenset(
+            each.opener for run in (self.old, self.new) for n, each in enumerate(run.phrases) if n != run.place
+        )
+
+    @property
+    def has_activity(self) -> bool:
+        """An activity is among the words that are shared: "state management", "linting"."""
+        words = (word for each in self.old.phrases for word in each.words if word.key in self.shared)
+        return any(word.written.endswith(_ACTIVITY) for word in words)
 
 
 def difference(old: Clause, new: Clause) -> Difference | None:
-    """What the two say differently, if it is one run of words in the same place of both."""
-    left, right = _run(old, new.keys), _run(new, old.keys)
-    if left is None or right is None:
+    """Find the words that two clauses say differently, if they are one run in the same place of both."""
+    left, right = _differing_run(old, new.keys), _differing_run(new, old.keys)
+    if left is None or right is None or not left.has_subject:
         return None
-    (place, start, end), (new_place, new_start, new_end) = left, right
-    phrase, other = old.phrases[place], new.phrases[new_place]
-    if phrase.opener != other.opener or (start == 0) != (new_start == 0):
-        return None
-    if phrase.opener not in ("", "use") and not any(each.words for each in old.phrases[:place]):
-        return None  # "According to …": the value of nothing
-    shared = old.keys & new.keys
-    after = phrase.words[end].key if end < len(phrase.words) else ""
-    new_after = other.words[new_end].key if new_end < len(other.words) else ""
-    if after != new_after and (after or new_after) and phrase.opener != "":
-        return None
-    return Difference(
-        opener=phrase.opener,
-        old=phrase.words[start:end],
-        new=other.words[new_start:new_end],
-        before=phrase.words[start - 1].key if start else "",
-        after=after,
-        after_name=start > 0 and _names_a_version(phrase.words[start - 1]),
-        at_start=place == 0 and start == 0,
-        is_last=place == len(old.phrases) - 1,
-        shared=shared,
-        openers=frozenset(
-            each.opener
-            for phrases, own in ((old.phrases, place), (new.phrases, new_place))
-            for n, each in enumerate(phrases)
-            if n != own
-        ),
-        has_activity=any(w.written.endswith(_ACTIVITY) for each in old.phrases for w in each.words if w.key in shared),
-    )
+    is_same_place = left.opener == right.opener and (left.start == 0) == (right.start == 0)
+    goes_on_alike = left.opener == "" or left.after == right.after
+    return Difference(left, right, old.keys & new.keys) if is_same_place and goes_on_alike else None
 
 
-def _run(clause: Clause, others: Collection[str]) -> tuple[int, int, int] | None:
-    """Phrase, start and end of the only run of words that are not among the others; None if there are more, or none."""
+def _differing_run(clause: Clause, others: Collection[str]) -> Run | None:
+    """Return the only run of words that are not among the others, if it is short; known words may stand within it."""
+    run = _only_run(clause.phrases, others)
+    return run if run is not None and run.is_short and (run.opener or run.is_whole) else None
+
+
+def _only_run(phrases: Sequence[Phrase], others: Collection[str]) -> Run | None:
+    """Return the words that are not among the others, and all between them; None if two phrases have some, or none."""
     found = None
-    for place, phrase in enumerate(clause.phrases):
+    for place, phrase in enumerate(phrases):
         unknown = [at for at, word in enumerate(phrase.words) if word.key not in others]
-        if not unknown:
-            continue
-        longest = MAX_VALUE_WORDS if phrase.opener else len(unknown)
-        if found is not None or unknown[-1] - unknown[0] >= min(longest, MAX_VALUE_WORDS):
+        if unknown and found is not None:
             return None
-        found = (place, unknown[0], unknown[-1] + 1)
+        if unknown:
+            found = Run(phrases, place, unknown[0], unknown[-1] + 1, len(unknown))
     return found
 
 
@@ -140,49 +196,56 @@ _SIDES: Mapping[str, str] = {word: pair for pair in _ALTERNATIVES for word in pa
 
 def _are_numbers(found: Difference) -> bool:
     return all(
-        any(word.is_number for word in words) and all(word.is_number or word.key in _UNITS for word in words)
-        for words in (found.old, found.new)
+        any(word.is_number for word in run.words) and all(word.is_number or word.key in _UNITS for word in run.words)
+        for run in (found.old, found.new)
     )
 
 
 def _are_names(found: Difference) -> bool:
-    return all(any(word.is_name for word in words) for words in (found.old, found.new))
+    return all(any(word.is_name for word in run.words) for run in (found.old, found.new))
 
 
 def _are_words(found: Difference) -> bool:
-    return not any(word.is_name for word in (*found.old, *found.new))
+    return not any(word.is_name for word in found.words)
 
 
 def _are_ordinals(found: Difference) -> bool:
-    return all(word.written.lower() in _ORDINALS for word in (*found.old, *found.new))
+    return all(word.written.lower() in _ORDINALS for word in found.words)
 
 
 def _is_measure(found: Difference) -> bool:
-    """A number that is set: with a unit, of a setting, or at the end; not the number of a thing."""
+    """Return True for a number that is set: with a unit, of a setting, or at the end; not for the number of a thing."""
     if found.before in _LABELS or (found.opener == "" and not found.before):
         return False
-    has_unit = found.after in _UNITS or any(word.key in _UNITS for word in (*found.old, *found.new))
-    has_suffix = all(not word.key[-1].isdigit() for word in (found.old[-1], found.new[-1]))
     is_set = not _SETTINGS.isdisjoint(found.shared) or (found.is_last and found.opener != "")
-    return has_unit or has_suffix or is_set or found.after_name
+    return is_set or found.follows_name or _has_unit(found)
+
+
+def _has_unit(found: Difference) -> bool:
+    """Return True if a unit stands after the numbers, is one of the words, or ends each number ("20ms")."""
+    has_suffix = all(not run.words[-1].key[-1].isdigit() for run in (found.old, found.new))
+    return has_suffix or found.old.after in _UNITS or any(word.key in _UNITS for word in found.words)
+
+
+def _is_circumstance(words: Iterable[Word]) -> bool:
+    return not _CIRCUMSTANCES.isdisjoint(word.key for word in words)
 
 
 def _is_no_circumstance(found: Difference) -> bool:
-    words = {word.key for word in (*found.old, *found.new)}
-    is_said_of_it = "be" in found.openers and _are_words(found)
-    return words.isdisjoint(_CIRCUMSTANCES) and (is_said_of_it or _are_names(found))
+    is_said_of_it = "be" in found.other_openers and _are_words(found)
+    return not _is_circumstance(found.words) and (is_said_of_it or _are_names(found))
 
 
 def _is_state(found: Difference) -> bool:
     has_role = not _ROLES.isdisjoint(found.shared)
-    return (_are_names(found) or has_role) and not any(
-        word.written.endswith(("ed", "ing")) for word in (*found.old, *found.new)
-    )
+    is_done = any(word.written.endswith(("ed", "ing")) for word in found.words)
+    return (has_role or _are_names(found)) and not is_done
 
 
 def _has_one_purpose(found: Difference) -> bool:
-    """What it is used for is said, or is the subject itself ("State management uses …")."""
-    return bool({"for", "to"} & found.openers or found.after or (found.is_last and found.has_activity))
+    """Return True if the purpose is said, or is the subject itself ("State management uses …")."""
+    is_said = bool({"for", "to"} & found.other_openers or found.old.after)
+    return is_said or (found.is_last and found.has_activity)
 
 
 class ValueRule(NamedTuple):
@@ -192,38 +255,47 @@ class ValueRule(NamedTuple):
     openers: frozenset[str] | None  # None: after any
     conditions: tuple[Callable[[Difference], bool], ...] = ()
 
+    def fits(self, found: Difference) -> bool:
+        return (self.openers is None or found.opener in self.openers) and all(fits(found) for fits in self.conditions)
+
 
 def _owner(found: Difference) -> bool:
-    is_someone = found.after in _OWNING or (found.after in _TEAM and not _OWNING.isdisjoint(found.shared))
-    return found.at_start and is_someone and len(found.shared) > 1
+    after = found.old.after
+    is_someone = after in _OWNING or (after in _TEAM and not _OWNING.isdisjoint(found.shared))
+    return found.old.is_at_start and is_someone and len(found.shared) > 1
+
+
+def _are_frequencies(found: Difference) -> bool:
+    return {word.written.lower() for word in found.words} <= _FREQUENCY
+
+
+def _are_alternatives(found: Difference) -> bool:
+    return _SIDES.get(found.old.words[0].key, 0) == _SIDES.get(found.new.words[0].key, 1)
 
 
 VALUE_RULES: tuple[ValueRule, ...] = (
     ValueRule("other number", None, (_are_numbers, _is_measure)),
     ValueRule("other owner", frozenset({""}), (_owner,)),
     ValueRule("other contact", frozenset({""}), (lambda found: found.before in _ASKING, _are_names)),
-    ValueRule("other frequency", None, (lambda d: {w.written.lower() for w in (*d.old, *d.new)} <= _FREQUENCY,)),
+    ValueRule("other frequency", None, (_are_frequencies,)),
     ValueRule("other day", frozenset({"on"}), (_are_ordinals, lambda found: not _PERIODS.isdisjoint(found.shared))),
     ValueRule("other means", frozenset("with by via through as every each".split())),
     ValueRule("other place", frozenset("in on at into onto from under against".split()), (_is_no_circumstance,)),
     ValueRule("other aim", frozenset({"to"}), (_are_names,)),
     ValueRule("other state", frozenset({"be"}), (_is_state,)),
     ValueRule("other choice", frozenset({"use"}), (_has_one_purpose,)),
-    ValueRule("other side", None, (lambda d: _SIDES.get(d.old[0].key, 0) == _SIDES.get(d.new[0].key, 1),)),
+    ValueRule("other side", None, (_are_alternatives,)),
 )
 
 
 def other_value(old: Clause, new: Clause) -> str | None:
-    """The name of the rule by which the new clause gives another value to what the old one is about."""
-    if old.denies or new.denies or old.ends or new.ends or 3 * len(old.keys & new.keys) < len(old.keys):
+    """Name the rule by which the new clause gives another value to the subject of the old one."""
+    if not old.is_plain or not new.is_plain or 3 * len(old.keys & new.keys) < len(old.keys):
         return None
     found = difference(old, new)
     if found is None or not found.shared:
         return None
-    for rule in VALUE_RULES:
-        if (rule.openers is None or found.opener in rule.openers) and all(fits(found) for fits in rule.conditions):
-            return rule.name
-    return None
+    return next((rule.name for rule in VALUE_RULES if rule.fits(found)), None)
 
 
 # ---- what has changed, by its own words ----
@@ -236,65 +308,89 @@ LINKS = frozenset(
 _LINKED = frozenset("be use in on at to with by via through as into from under".split())
 
 
+class Rewording(NamedTuple):
+    """Two clauses that share words in any order, and the run of each that the other does not have."""
+
+    old: Run
+    new: Run
+    shared: frozenset[str]
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return (*self.old.words, *self.new.words)
+
+    @property
+    def is_about_an_owner(self) -> bool:
+        return not _OWNING.isdisjoint(self.shared)
+
+
+def _rewording(old: Clause, new: Clause) -> Rewording | None:
+    shared = old.keys & new.keys
+    differing = (old.keys ^ new.keys) - LINKS
+    if len(differing) > 2 * MAX_VALUE_WORDS or not shared or not old.is_plain or not new.is_plain:
+        return None
+    left, right = _linked_run(old, shared), _linked_run(new, shared)
+    return None if left is None or right is None else Rewording(left, right, shared - LINKS)
+
+
 def changed_value(old: Clause, new: Clause) -> bool:
-    """Whether a new clause that says that something changed gives another value to what the old one is about.
+    """Return True if a new clause that says that something changed gives another value to the subject of the old one.
 
     The words may stand in another order and after another verb that only links them: "The branch is called feat/a", "I
     renamed the branch to feat/b". All but one run of words must be the same.
     """
-    if old.denies or new.denies or old.ends or new.ends:
+    found = _rewording(old, new)
+    if found is None or not found.shared:
         return False
-    left, right = _linked_run(old, new.keys), _linked_run(new, old.keys)
-    shared = (old.keys & new.keys) - LINKS
-    if left is None or right is None or not shared or len(shared) < len((old.keys | new.keys) - shared - LINKS) - 1:
+    if len(found.shared) < len((old.keys | new.keys) - found.shared - LINKS) - 1:
         return False
+    left, right = found.old, found.new
     if left.opener == "":  # "Marta approves the releases", "Releases are approved by Jonas"
-        return right.opener == "by" and not _OWNING.isdisjoint(shared)
-    words = (*left.words, *right.words)
-    if not _CIRCUMSTANCES.isdisjoint(word.key for word in words) or right.opener == "":
+        return right.opener == "by" and found.is_about_an_owner
+    if right.opener == "" or _is_circumstance(found.words):
         return False
     # "stored in local time", "stored in UTC": after the same preposition another sort of value is still a value.
     return _sort(left) == _sort(right) or (left.opener == right.opener and left.opener not in ("be", "use"))
 
 
-def _sort(run: Phrase) -> tuple[bool, bool]:
-    """Whether a value has a number, and whether it is a name, a path or an address."""
+def _sort(run: Run) -> tuple[bool, bool]:
+    """Tell whether a value has a number, and whether it is a name, a path or an address."""
     has_number = any(word.is_number and "/" not in word.written for word in run.words)
     return has_number, any(word.is_name for word in run.words)
 
 
 def reworded_value(old: Clause, new: Clause) -> bool:
-    """Whether two clauses say the same with other words around it, and give it another name or number.
+    """Return True if two clauses say the same with other words around it, and give it another name or number.
 
     "The print server is looked after by Ingrid", "Yusuf looks after the print server". Stricter than `changed_value`,
     since neither says that something changed: nothing else may differ, and both values are of one sort.
     """
-    if old.denies or new.denies or old.ends or new.ends:
+    found = _rewording(old, new)
+    if found is None or not _can_be_value(found.old) or not _can_be_value(found.new):
         return False
-    left, right = _linked_run(old, new.keys), _linked_run(new, old.keys)
-    shared = (old.keys & new.keys) - LINKS
-    if left is None or right is None:
+    if _sort(found.old)[0] != _sort(found.new)[0] or _is_circumstance(found.words):
         return False
-    words = (*left.words, *right.words)
-    is_value = all(any(w.is_name or w.is_number for w in run.words) or run.opener == "" for run in (left, right))
-    if _sort(left)[0] != _sort(right)[0] or not is_value or not _CIRCUMSTANCES.isdisjoint(word.key for word in words):
-        return False
-    if "" in (left.opener, right.opener):
-        return len(shared) > 1 and {left.opener, right.opener} == {"", "by"} and not _OWNING.isdisjoint(shared)
-    is_version = bool(other_version(old, new))
-    return len(shared) > 1 or is_version
+    openers = {found.old.opener, found.new.opener}
+    if "" in openers:
+        return len(found.shared) > 1 and openers == {"", "by"} and found.is_about_an_owner
+    return len(found.shared) > 1 or bool(other_version(old, new))
+
+
+def _can_be_value(run: Run) -> bool:
+    return run.opener == "" or any(word.is_name or word.is_number for word in run.words)
 
 
 def may_change(newer: str, older: str) -> bool:
-    """Whether a statement may change an older one, though no rule says so: it speaks of that, and gives a new value.
+    """Return True if a statement may change an older one, though no rule says so: it gives a new value to its subject.
 
     It has half of the words, at least two, and a number or a name that is not in the older one.
     """
     words = [word for clause in clauses_of(newer) for phrase in clause.phrases for word in phrase.words]
     known = frozenset[str]().union(*(clause.keys for clause in clauses_of(older))) - LINKS
     shared = known & {word.key for word in words}
-    is_about_it = len(shared) >= 2 and 2 * len(shared) >= len(known)
-    return is_about_it and any(word.key not in known and (word.is_number or word.is_name) for word in words)
+    if len(shared) < 2 or 2 * len(shared) < len(known):
+        return False
+    return any(word.key not in known and (word.is_number or word.is_name) for word in words)
 
 
 def is_value_of(clause: Clause, value: Collection[str], said: Collection[str]) -> bool:
@@ -346,17 +442,12 @@ def _names_a_version(name: Word) -> bool:
     return name.is_name and name.written.isalpha() and name.key not in _LABELS
 
 
-def _linked_run(clause: Clause, others: Collection[str]) -> Phrase | None:
-    """The only run of words that are not among the others, if it stands where a value can, with its opener."""
-    found = None
-    for place, phrase in enumerate(clause.phrases):
-        words = [word for word in phrase.words if word.key not in LINKS]
-        unknown = [at for at, word in enumerate(words) if word.key not in others]
-        if not unknown:
-            continue
-        is_one_run = unknown[-1] - unknown[0] == len(unknown) - 1 < MAX_VALUE_WORDS
-        is_first = phrase.opener == "" and place == unknown[0] == 0
-        if found is not None or not is_one_run or (phrase.opener not in _LINKED and not is_first):
-            return None
-        found = Phrase(phrase.opener, tuple(words[unknown[0] : unknown[-1] + 1]))
-    return found
+def _linked_run(clause: Clause, others: Collection[str]) -> Run | None:
+    """Return the only run of words that are not among the others, if it stands where a value can."""
+    phrases = [
+        Phrase(each.opener, tuple(word for word in each.words if word.key not in LINKS)) for each in clause.phrases
+    ]
+    run = _only_run(phrases, others)
+    if run is None or not run.is_short or not run.is_whole:
+        return None
+    return run if run.opener in _LINKED or (run.opener == "" and run.is_at_start) else None

@@ -128,7 +128,7 @@ def nothing_yet(invocation: Invocation) -> str:
 
 def meant_kinds(kinds: Sequence[str]) -> str:
     """A question about kinds that may be mistyped; "" if there are none."""
-    from kept.writing.check import near_kind
+    from kept.writing.likeness import near_kind
 
     meant = [near for kind in map(canonical_kind, kinds) if (near := near_kind(kind))]
     return f" Did you mean --kind {' --kind '.join(meant)}?" if meant else ""

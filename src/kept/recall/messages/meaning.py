@@ -7,7 +7,6 @@ passage, because what answers is often said in passing; people's messages are co
 Rule: comparing only ever adds to a score, so those that were not compared stay behind, in the order of their words.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from kept.recall import embedder_failed
 from kept.recall.messages.features import Candidate, MessagePlace
 from kept.recall.messages.weights import MessageWeights
 from kept.recall.models import is_static, likeness, typical_cosine
+from kept.text import sentences
 
 if TYPE_CHECKING:
     from kept.recall.messages.packed import WithPacked
@@ -29,7 +29,6 @@ OWN_CHARS = 500  # of a message: what it is about, it says early
 PASSAGE_CHARS = 40  # at least: a shorter sentence is joined with the next one
 BESIDE_CHARS = 200  # of the end of the message before it, and of the beginning of the one after it
 
-_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 Texts = Mapping[MessagePlace, str]
 
@@ -79,7 +78,7 @@ def _passages(candidate: Candidate, static: bool) -> list[str]:
     if static:
         return [content[:OWN_CHARS]]
     passages = [""]
-    for sentence in _END.split(content[:OWN_CHARS]):
+    for sentence in sentences(content[:OWN_CHARS]):
         if len(passages[-1]) >= PASSAGE_CHARS:
             passages.append("")
         passages[-1] = f"{passages[-1]} {sentence}".strip()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from kept.text import compiled
+from kept.text import compiled, sentences
 from kept.writing.quotes import split
 
 MAX_CHARS = 40_000  # a longer message is a file
@@ -30,8 +30,6 @@ _NOT_PROSE = (
 _LINK = r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
 # In pairs: the underscore of `_test.py` belongs to the name.
 _EMPHASIS = r"\*\*|(?<![\w/.])(__|[*_])(?=[^\W_])([^*_\n]{1,80})(?<=[^\W_])\1(?![\w/.(])"
-_END = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[^\W_])|(?<=[。！？])"
-_ABBREVIATION = r"(?:\b(?i:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|(?<![\w'’])(?:[A-Z]|\d))\.$"
 _NOT_LETTERS = r"[\W\d_](?<! )"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
 _ODD_CHARS = frozenset("{}[]<>=;|\\$~^")
@@ -94,7 +92,7 @@ class _Reader:
             self.parents.append((self.indent, text.rstrip(":") if is_label else ""))
         else:
             self.label, self.parents = (text.rstrip(":") if is_label else ""), []
-        return Passage(tuple(filter(_is_prose, _split(text))), headings, topic, is_item)
+        return Passage(tuple(filter(_is_prose, sentences(text, is_prose=True))), headings, topic, is_item)
 
 
 def _passages(text: str) -> Iterator[Passage]:
@@ -139,16 +137,6 @@ def _plain(line: str) -> str:
         plain = compiled(_EMPHASIS).sub
         line = "".join(part if number % 2 else plain(r"\2", part) for number, part in enumerate(parts))
     return " ".join(line.split())
-
-
-def _split(paragraph: str) -> list[str]:
-    pieces: list[str] = []
-    for piece in (piece for line in paragraph.split("\n") for piece in compiled(_END).split(line)):
-        if pieces and compiled(_ABBREVIATION).search(pieces[-1][-8:]):
-            pieces[-1] += f" {piece}"
-        elif piece.strip():
-            pieces.append(piece.strip())
-    return pieces
 
 
 def _is_prose(sentence: str) -> bool:
