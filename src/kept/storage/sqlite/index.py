@@ -220,9 +220,7 @@ def _is_token(word: str) -> bool:
 
 def _tokens(view: View, string: str, reason: int) -> list[str]:
     """How FTS5 reads a text."""
-    import shlex
-
-    tokenizer, *arguments = shlex.split(text.FTS_TOKENIZE)
+    tokenizer, *arguments = text.FTS_TOKENIZE.replace("'", "").split()  # no argument has a space
     tokenize = view.connection.fts5_tokenizer(tokenizer, arguments)
     read = tokenize(string.encode(), reason, None, include_offsets=False, include_colocated=False)
     return [str(token) for token in read]
