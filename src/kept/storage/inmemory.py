@@ -36,6 +36,7 @@ from kept.ports import (
     VectorState,
     Where,
 )
+from kept.storage.filters import matches
 from kept.storage.messages import MessageReader, MessageWriter
 from kept.storage.ranking import IndexReader, Postings, handles_of
 from kept.storage.shared import (
@@ -44,7 +45,6 @@ from kept.storage.shared import (
     WRITE_WAIT_S,
     check_limit,
     index_of,
-    matches,
     prepare,
     tombstone,
 )

@@ -10,7 +10,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -259,33 +259,42 @@ class JsonFileStorage(InMemoryStorage):
 
 def _carry_over(present: State, wanted: State, space: str) -> int:
     """Carry erasures and used ids over into the restored state. Returns how many memories were left out."""
-    known = {event.subject for event in present.events} - {memory.uid for memory in present.memories.values()}
     stamp = Stamp(group=secrets.token_hex(8), at=datetime.now(UTC), actor="restore")
     erasing = InMemoryTransaction(space, wanted, {}, stamp, secrets.token_hex)
+    known = {event.subject for event in present.events} - {memory.uid for memory in present.memories.values()}
     gone: list[Memory] = [memory for memory in wanted.memories.values() if memory.uid in known]
     for memory in gone:
         erasing.erase(memory)
-    for session, messages in list(wanted.messages.items()):
-        ours = {message.n: message for message in present.messages.get(session, ())}
-        is_gone = not ours and tombstone(present.key, f"{Session.noun}:{session}") in present.tombstones
-        later = [] if is_gone else [message for message in messages if message.n > max(ours, default=0)]
-        wanted.messages[session] = (*(ours[m.n] for m in messages if m.n in ours), *later)
-        if not wanted.messages[session]:
-            del wanted.messages[session]
+    for session in list(wanted.messages):
+        _carry_messages(session, present, wanted)
     if present.tombstones:
         erasing.erase_receipts()
-    erased = journal.erasures(present.events)
-    for noun in SMALL_NOUNS:
-        table = wanted.table(noun)
-        for record in [one for one in table.values() if one.subject in erased]:
-            if isinstance(record, Session):
-                erasing.release_forks(record.name)
-            erasing.erase(record)
+    _erase_records(erasing, wanted, journal.erasures(present.events))
     if wanted.key != present.key:
         wanted.key, wanted.tombstones = present.key, set()
     wanted.tombstones |= present.tombstones
     wanted.last_ids |= {noun: max(last, wanted.last_ids.get(noun, 0)) for noun, last in present.last_ids.items()}
     return len(gone)
+
+
+def _carry_messages(session: str, present: State, wanted: State) -> None:
+    """Keep the messages of a session as they are now, and those that came later unless the session was erased."""
+    ours = {message.n: message for message in present.messages.get(session, ())}
+    is_gone = not ours and tombstone(present.key, f"{Session.noun}:{session}") in present.tombstones
+    theirs = wanted.messages[session]
+    later = [] if is_gone else [message for message in theirs if message.n > max(ours, default=0)]
+    wanted.messages[session] = (*(ours[message.n] for message in theirs if message.n in ours), *later)
+    if not wanted.messages[session]:
+        del wanted.messages[session]
+
+
+def _erase_records(erasing: InMemoryTransaction, wanted: State, erased: Container[str]) -> None:
+    """Erase the records that are not memories, and that were erased since the backup was made."""
+    for noun in SMALL_NOUNS:
+        for record in [one for one in wanted.table(noun).values() if one.subject in erased]:
+            if isinstance(record, Session):
+                erasing.release_forks(record.name)
+            erasing.erase(record)
 
 
 def _checksum(store: msgspec.Raw) -> str:

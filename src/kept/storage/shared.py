@@ -1,4 +1,4 @@
-"""Code shared by all storages: filters, shelves, tombstones, prepared tokens, pages, blocks, counters by day.
+"""Code shared by all storages: shelves, tombstones, prepared tokens, pages, blocks, counters by day.
 
 `prepare` is the one place that says which field goes into which column of the index. `block` makes context managers of
 generators for less than `contextlib` does: every read and every write opens some, and the standard way costs 15
@@ -39,35 +39,6 @@ def shelf_of(memory: Memory) -> Shelf:
     if memory.status != "archived":
         return "live"
     return "forgotten" if memory.reason == "forgotten" else "archive"
-
-
-def matches(memory: Memory, where: Where) -> bool:
-    """Whether the memory is one of those that `where` means."""
-    return (
-        where.shelf in ("any", shelf_of(memory))
-        and where.scope in (None, memory.scope)
-        and (not where.tiers or memory.tier in where.tiers)
-        and (not where.kinds or memory.kind in where.kinds)
-        and (not where.statuses or memory.status in where.statuses)
-        and (not where.trusts or memory.trust in where.trusts)
-        and (not where.tags or not set(where.tags).isdisjoint(memory.tags))
-        and (not where.files or not set(where.files).isdisjoint(memory.files))
-        and where.uid in (None, memory.uid)
-        and (not where.fingerprints or memory.fingerprint in where.fingerprints)
-        and where.topic in (None, memory.topic)
-        and where.key in (None, memory.key)
-        and where.agent in (None, memory.source.agent)
-        and where.session in (None, memory.source.session)
-        and (where.seen_by is None or not _is_unpromoted(memory) or memory.source.session == where.seen_by)
-        and where.task in (None, memory.source.task)
-        and where.narrative in (None, memory.source.narrative)
-        and (where.since is None or memory.created_at >= where.since)
-        and (where.until is None or memory.created_at < where.until)
-    )
-
-
-def _is_unpromoted(memory: Memory) -> bool:
-    return memory.tier == "session" and memory.status == "candidate" and memory.kind != "summary"
 
 
 def indexes(where: Where) -> tuple[str, ...]:
