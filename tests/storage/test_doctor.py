@@ -230,6 +230,7 @@ def test_a_damaged_memory_is_named_and_the_backup_brings_it_back(path: Path) -> 
     damaged = path.read_bytes()
     assert problems(path)["memory"] == "Damaged: memory 2."
     assert re.fullmatch(r"Damaged, or written by another program: page \d+ \(memories\)\.", problems(path)["checksums"])
+    assert not any("--fix" in finding.hint for finding in examine(path, now=START))
     [way_back] = [f for f in examine(path, now=START) if f.check == "backups" and "newest good" in f.message]
     assert way_back.message == (
         f"The newest good backup is {copy}. Its last change is of 2026-03-01 12:00 UTC. "

@@ -512,12 +512,12 @@ class _DailyBackups:
         target = backups_folder(self._path) / f"{at:%Y-%m-%d}.db"
         if target.exists() or created_at.date() >= at.date():
             return
-        self._thread = Thread(target=self._run, args=(target,), daemon=True, name="kept-backup")
+        # Imported here and not in the thread: a process that is forked meanwhile would wait for that import for ever.
+        make_daily = rare_verbs().backup.make_daily
+        options = (self._path, target, self._keep, self._make, self._is_stopped.is_set)
+        self._thread = Thread(target=make_daily, args=options, daemon=True, name="kept-backup")
         with suppress(RuntimeError):  # no more threads, or the interpreter is shutting down: tomorrow, then
             self._thread.start()
-
-    def _run(self, target: Path) -> None:
-        rare_verbs().backup.make_daily(self._path, target, self._keep, self._make, self._is_stopped.is_set)
 
     def close(self) -> None:
         """Wait for a backup of a small store, stop that of a large one."""

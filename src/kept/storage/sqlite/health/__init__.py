@@ -8,8 +8,10 @@ proved right or made again. Both answer with findings.
 from datetime import datetime
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from kept.storage.findings import RESTORE, Finding
-from kept.storage.sqlite.health.check import run_checks
+from kept.storage.sqlite.health.check import DONE_BY_FIX, run_checks
 from kept.storage.sqlite.health.fallback import way_back
 from kept.storage.sqlite.health.recovery import repair, seal_if_whole
 
@@ -22,6 +24,8 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
     `deep`: check the words of every memory, not of a sample, and compare each record with its whole history.
     """
     findings = run_checks(path, now=now, deep=deep)
-    if any(finding.hint == RESTORE for finding in findings):
-        findings += way_back(path)
-    return findings
+    if not any(finding.hint == RESTORE for finding in findings):
+        return findings
+    # `repair` repairs a file only as a whole.
+    findings = [replace(finding, hint=RESTORE) if finding.hint in DONE_BY_FIX else finding for finding in findings]
+    return [*findings, *way_back(path)]

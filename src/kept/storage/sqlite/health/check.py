@@ -45,7 +45,7 @@ def look_around(path: Path, now: datetime) -> Iterator[Finding]:
     yield from _disk(path)
     yield from _backups(path, now)
     for copy in sorted(path.parent.glob(f"{path.name}.damaged-*[0-9]")):
-        message = f"{copy.name} is the damaged file that a repair kept."
+        message = f"{copy.name} is the damaged file that a restore or a repair kept."
         yield Finding("note", "file", message, "Delete it when you no longer need it.")
 
 
@@ -116,6 +116,7 @@ def _backups(path: Path, now: datetime) -> Iterator[Finding]:
 SHELVES = ("live", "library", "archive")
 SEAL = "Run `kept doctor --fix`. Pages whose content proves right get a new checksum."
 KEEP_THE_REST = "Run `kept doctor --fix`. It keeps a copy, and goes on without them."
+DONE_BY_FIX = (FIX, REBUILD, SEAL, KEEP_THE_REST)
 NOT_CHECKED = "Not checked"  # how a note begins about what is therefore not known
 CHECKSUMS = "checksums"  # the check that finds changed pages, also where nothing depends on them
 NOTES = "notes"  # the check of receipts and of notes about files, which no memory depends on
