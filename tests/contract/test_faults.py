@@ -12,8 +12,8 @@ from kept import bm25, journal
 from kept.model import Memory, Scope, replace
 from kept.ports import BY_MATCH, LIVE, Found, FoundMessage, Stamp, Statistics, Where
 from kept.storage import inmemory
+from kept.storage.filters import matches
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryReader, InMemoryStorage, InMemoryTransaction, State
-from kept.storage.shared import matches
 from tests.contract.benches import InMemoryBench
 from tests.contract.promises import PROMISES
 

@@ -257,8 +257,8 @@ def test_the_doctor_examines_every_file_and_opens_none(tmp_path: Path) -> None:
         damaged.write_bytes(b"not a database" + damaged.read_bytes()[14:])
         assert "problem" in {finding.level for finding in memory.store.doctor()[0].findings}
         [project, _] = memory.store.doctor(fix=True)
-        assert project.repaired
-        assert "problem" not in {finding.level for finding in project.findings}
+        assert [finding.message for finding in project.repaired] == ["Not repaired: file."]
+        assert "problem" in {finding.level for finding in project.findings}
     with kept.open(home=tmp_path, project="p", actor=Actor(role="skill")) as memory, pytest.raises(kept.NotAllowed):
         memory.store.doctor()
 

@@ -5,10 +5,10 @@
 One trial: a copy of a store that was closed well (its database) or whose process was killed (its WAL), one to three
 flipped bytes, all questions. Every answer must be the right one or an error of Kept, and where there is an error
 `examine` must report a problem. Links, which nothing proves, may be dropped with a warning when a file is opened whose
-pages do not fit. In every tenth damaged trial `repair` is called, too, and whatever is missing
-afterwards it must have named. Usage counts, links and receipts are notes that may be lost with the end of a WAL; all
-else may not. Two thirds of the flips fall anywhere, one third into the headers and directories of pages, where they do
-most harm.
+pages do not fit. In every tenth damaged trial `repair` is called: then the file is whole again, and whatever is missing
+was named, or it says that it could not repair it, and the backup that doctor names brings everything back. Usage
+counts, links and receipts are notes that may be lost with the end of a WAL; all else may not. Two thirds of the flips
+fall anywhere, one third into the headers and directories of pages, where they do most harm.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from msgspec import Struct
 from kept.errors import Corrupt, KeptError
 from kept.model import SMALL_NOUNS, Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
 from kept.ports import ANYWHERE, Found, Reader, Where
-from kept.storage.sqlite import SqliteStorage, acknowledged, health
+from kept.storage.sqlite import SqliteStorage, acknowledged, backup, health, restore
 from tests.builders import START, memory, stamp
 
 N_MEMORIES = 160
@@ -58,6 +58,7 @@ class Stores(Struct):
 
     closed: Path
     killed: Path
+    backup: Path
     truth: dict[str, Any]
     questions: dict[str, Question]
 
@@ -78,8 +79,9 @@ def build(folder: Path) -> Stores:
     questions = _questions(storage)
     truth, errors = ask(storage, questions)
     assert not errors
+    storage.back_up(folder / "backup.db")
     storage.close()
-    return Stores(closed, killed, truth, questions)
+    return Stores(closed, killed, folder / "backup.db", truth, questions)
 
 
 def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -> None:
@@ -283,13 +285,13 @@ def acknowledged_in(lock: Path) -> list[int]:
 
 
 def _judge_repair(path: Path, stores: Stores) -> list[str]:
-    """Whether the store works again, and whether all that it lacks was named."""
+    """Whether the store works again, and whether all that it lacks was named; if not repaired, after a restore."""
     damaged = path.read_bytes()
-    try:
-        findings = health.repair(path, now=START)
-    except Corrupt as error:
-        return [] if path.read_bytes() == damaged else [f"repair failed ({error}) and changed the file"]
+    findings = health.repair(path, now=START)
     failures = []
+    if any(finding.message.startswith("Not repaired") for finding in findings):
+        findings = []
+        failures += _restore_named_backup(path, stores)
     copies = list(path.parent.glob("kept.db.damaged-1"))
     if copies and copies[0].read_bytes() != damaged:
         failures.append("the copy is not the damaged file")
@@ -313,6 +315,17 @@ def _judge_repair(path: Path, stores: Stores) -> list[str]:
             failures.append(f"after the repair {name} differs, and nothing was said: {findings}")
             break
     return failures
+
+
+def _restore_named_backup(path: Path, stores: Stores) -> list[str]:
+    """Put a backup beside the damaged file, and restore it if doctor names it."""
+    copy = backup.make_folder(path) / "2026-03-01.db"
+    copy.write_bytes(stores.backup.read_bytes())
+    named = [f"newest good backup is {copy}" in finding.message for finding in health.examine(path, now=START)]
+    if not any(named):
+        return ["doctor does not name the backup"]
+    restore.replace_damaged(path, copy, space="project/p1", wait_s=1, now=START)
+    return []
 
 
 def _without_usage(answer: Any) -> Any:

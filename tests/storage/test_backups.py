@@ -159,7 +159,7 @@ def test_no_daily_backup_is_made_when_it_is_switched_off_or_of_a_portable_file(t
 
 
 def test_nobody_waits_for_the_daily_backup_of_a_large_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backup, "SMALL_BYTES", 0)
+    monkeypatch.setattr("kept.storage.sqlite.storage.SMALL_BYTES", 0)
     begun, go_on = threading.Event(), threading.Event()
     real = backup.copy_database
 

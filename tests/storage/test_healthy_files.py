@@ -10,7 +10,6 @@ import kept
 from kept.model import NOUNS, Actor, Conflict, Memory, Session, Task, replace
 from kept.ports import ANYWHERE, Where
 from kept.storage.sqlite import SqliteStorage, health, restore
-from tests.behind import behind
 from tests.builders import START, memory, stamp
 
 SECRET = "The login is password = hunter2secret for the box"
@@ -118,17 +117,6 @@ def a_damaged_file_replaced_by_a_cleaned_backup(folder: Path) -> SqliteStorage:
     return SqliteStorage(storage.path)
 
 
-def a_repaired_description(folder: Path) -> SqliteStorage:
-    storage, _, other = two_that_disagree(folder)
-    erase(storage, other)
-    storage.close()
-    connection = behind(storage.path)
-    connection.execute("update meta set value = 'x' where name = 'created_at'")
-    connection.close()
-    health.repair(storage.path, now=START)
-    return SqliteStorage(storage.path)
-
-
 def moments_of_another_time_zone(folder: Path) -> SqliteStorage:
     storage = new_store(folder / "a" / "kept.db")
     at = START.astimezone(timezone(timedelta(hours=2)))
@@ -146,7 +134,6 @@ LIVES = (
     a_backup_from_before_a_redaction,
     a_backup_of_what_was_redacted_and_then_erased,
     a_damaged_file_replaced_by_a_cleaned_backup,
-    a_repaired_description,
     moments_of_another_time_zone,
 )
 
@@ -181,21 +168,6 @@ def test_doctor_leaves_a_redacted_memory_alone(tmp_path: Path) -> None:
     health.repair(storage.path, now=START)
     with kept.open(storage.path) as opened:
         assert [m.content for m in opened.list()] == ["The login is password = [redacted:password] for the box"]
-
-
-def test_a_redacted_memory_survives_the_repair_of_a_damaged_file(tmp_path: Path) -> None:
-    storage, one, other = two_that_disagree(tmp_path)
-    redact(storage, other)
-    storage.close()
-    connection = behind(storage.path)
-    connection.execute("update memories set title = 'x' where id = 1")
-    connection.close()
-    health.repair(storage.path, now=START)
-    repaired = SqliteStorage(storage.path)
-    with repaired.reading() as reader:
-        assert [m.content for m in reader.all(Memory)] == [one.content, "clean"]
-        assert reader.events(subject=other.uid)[-1].action == "redact"
-    repaired.close()
 
 
 def test_a_redacted_secret_does_not_come_back_with_a_backup_that_lay_elsewhere(tmp_path: Path) -> None:

@@ -273,20 +273,6 @@ def test_doctor_works_without_numpy(path: Path, monkeypatch: pytest.MonkeyPatch)
     storage.close()
 
 
-def test_a_file_that_is_rescued_makes_its_vectors_anew(path: Path, tmp_path: Path) -> None:
-    storage = SqliteStorage(path, SPACE)
-    fill(storage, some_vectors(3))
-    storage.close()
-    harm(path, "update memories set content = 'changed' where id = 1")
-    repair(path, now=START)
-    storage = SqliteStorage(path, SPACE)
-    with storage.reading() as reader:
-        assert reader.vector_state() == VectorState()
-        assert reader.count() == 3, "the journal tells what the changed one was"
-        assert reader.receipt() is None, "a vector is not taken for something else"
-    storage.close()
-
-
 # Others at the same time
 
 

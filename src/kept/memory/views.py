@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct
 
-from kept.errors import Busy, InvalidInput, KeptError, NotAllowed
+from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotAllowed
 from kept.memory.context import Context
 from kept.memory.signals import warn
 from kept.model import GLOBAL, Source, Task, replace
@@ -310,10 +310,11 @@ def write_tasks(context: Context) -> list[str]:
 
 def before_restore(context: Context, storage: Storage) -> None:
     """Take edits in that would be lost with the restore; of an empty new store, there are none."""
-    with storage.reading() as reader:
-        known = reader.file_notes("view/")
-    if known:
-        take_edits(context)
+    with suppress(Corrupt):  # a damaged store can take in nothing, and is to be replaced
+        with storage.reading() as reader:
+            known = reader.file_notes("view/")
+        if known:
+            take_edits(context)
 
 
 def after_restore(context: Context, storage: Storage) -> None:

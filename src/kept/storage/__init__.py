@@ -8,14 +8,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from kept.errors import InvalidInput, NotAllowed, NotFound, StorageError
+from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
 from kept.storage.shared import WRITE_WAIT_S
 
 if TYPE_CHECKING:
-    from kept.storage.sqlite.health import Finding as Finding
+    from kept.storage.findings import Finding as Finding
 
 IN_MEMORY = ":memory:"
 PORTABLE_SPACE = "project/portable"  # of a store in memory and of a JSON file that belong to no project
@@ -42,7 +43,7 @@ def open_space(
     """
     place = fspath(location)
     if place == IN_MEMORY:
-        from kept.storage.inmemory import InMemoryStorage
+        from kept.storage.inmemory import InMemoryStorage  # an engine of its own
 
         return InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
     if is_database(place):
@@ -51,12 +52,12 @@ def open_space(
         raise InvalidInput(f"{place!r} is not a file name.", hint="Give a path such as memory.db.")
     path = Path(place)
     if _is_json(path):
-        from kept.storage.jsonfile import JsonFileStorage
+        from kept.storage.jsonfile import JsonFileStorage  # an engine of its own
 
         return JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
-    from kept.storage.sqlite import SqliteStorage
-
-    return SqliteStorage(path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups, home=home)
+    options = {"write_wait_s": write_wait_s, "now": now, "daily_backups": daily_backups, "home": home}
+    opened: Storage = _sqlite().SqliteStorage(path, space, **options)
+    return opened
 
 
 def is_database(location: str | PathLike[str]) -> bool:
@@ -68,15 +69,16 @@ def open_database(
     url: str, space: str, *, write_wait_s: float, now: Callable[[], datetime] = utc_now, must_exist: bool = False
 ) -> Storage:
     """Open a space in a PostgreSQL database. `must_exist`: raise NotFound instead of creating it."""
-    try:
-        from kept.storage.postgres import PostgresStorage
-    except ImportError as error:
-        from kept.distribution import install_line
+    options = {"write_wait_s": write_wait_s, "now": now, "must_exist": must_exist}
+    opened: Storage = postgres_engine().PostgresStorage(url, space, **options)
+    return opened
 
-        raise StorageError(
-            "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
-        ) from error
-    return PostgresStorage(url, space, write_wait_s=write_wait_s, now=now, must_exist=must_exist)
+
+def postgres_engine() -> ModuleType:
+    """The engine for PostgreSQL. Raises StorageError, which says what to install, if its driver is not there."""
+    import kept.storage.postgres as engine  # needs psycopg, which is optional
+
+    return engine
 
 
 def open_existing(
@@ -94,20 +96,12 @@ def open_existing(
     """
     if not path.exists():
         return None
-    from kept.storage.sqlite import SqliteStorage
-
+    options = {"write_wait_s": write_wait_s, "now": now, "daily_backups": daily_backups, "home": home}
     try:
-        return SqliteStorage(
-            path,
-            space,
-            write_wait_s=write_wait_s,
-            now=now,
-            daily_backups=daily_backups,
-            must_exist=True,
-            home=home,
-        )
+        opened: Storage = _sqlite().SqliteStorage(path, space, must_exist=True, **options)
     except NotFound:
         return None
+    return opened
 
 
 def as_file(storage: Storage) -> FileStorage:
@@ -129,33 +123,36 @@ def space_of(backup: Path) -> str:
     """Return the space that a backup holds. Raises NotFound, Corrupt or SchemaTooNew when it cannot be restored."""
     if _is_json(backup):
         return PORTABLE_SPACE  # only portable files are kept as JSON
-    from kept.storage.sqlite import restore
-
-    return restore.space_of(backup)
+    space: str = _sqlite().rare_verbs().restore.space_of(backup)
+    return space
 
 
 def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now: datetime) -> Restored:
     """Put a backup in the place of a file that can no longer be opened. The damaged file is kept beside it."""
-    from kept.storage.sqlite import restore
-
-    return restore.replace_damaged(path, source, space=space, wait_s=wait_s, now=now)
+    rare = _sqlite().rare_verbs()
+    restored: Restored = rare.restore.replace_damaged(path, source, space=space, wait_s=wait_s, now=now)
+    return restored
 
 
 def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]":
-    """Check a file and report what is wrong and what is in order. Changes nothing.
+    """Check a file and report what is wrong, what is in order, and the way back from damage. Changes nothing.
 
     `deep`: compare every memory, not only a sample, with its words and its whole history.
     """
-    from kept.storage.sqlite import health
-
-    return health.examine(path, now=now, deep=deep)
+    findings: list[Finding] = _sqlite().rare_verbs().examine(path, now=now, deep=deep)
+    return findings
 
 
 def repair(path: Path, *, now: datetime) -> "list[Finding]":
-    """Repair a file as far as possible, keep the damaged one beside it, and report losses."""
-    from kept.storage.sqlite import health
+    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup."""
+    findings: list[Finding] = _sqlite().rare_verbs().repair(path, now=now)
+    return findings
 
-    return health.repair(path, now=now)
+
+def _sqlite() -> ModuleType:
+    from kept.storage import sqlite  # half of all modules, which no other engine needs
+
+    return sqlite
 
 
 def _is_json(path: Path) -> bool:

@@ -5,28 +5,27 @@ roles that use Kept need none of them.
 """
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kept import journal
-from kept.errors import StorageError
 from kept.ports import ANYWHERE, Storage
+from kept.storage import postgres_engine
+from kept.storage.findings import Finding
 from kept.storage.shared import every
 
 if TYPE_CHECKING:
     from kept.storage.postgres.schema import DatabaseStatus as DatabaseStatus
-    from kept.storage.sqlite.health import Finding
 
 
 def initialise(url: str) -> int:
     """Make the schema, or bring it up to date. Returns how many steps were made."""
-    made: int = _schema().initialise(url)
+    made: int = postgres_engine().initialise(url)
     return made
 
 
 def status(url: str) -> "DatabaseStatus":
     """How the database is, as the role of this URL sees it. Changes nothing."""
-    found: DatabaseStatus = _schema().status(url)
+    found: DatabaseStatus = postgres_engine().status(url)
     return found
 
 
@@ -35,17 +34,13 @@ def grant(url: str, role: str, spaces: Sequence[str] = ()) -> list[str]:
 
     Return all that it is tied to; an empty list if it is not tied.
     """
-    schema = _schema()  # which says what to install, if it is not
-    from kept.storage.postgres.storage import number_of
-
-    tied: list[str] = schema.grant(url, role, [(number_of(space), space) for space in spaces])
+    engine = postgres_engine()
+    tied: list[str] = engine.grant(url, role, [(engine.number_of(space), space) for space in spaces])
     return tied
 
 
-def examine(storage: Storage) -> "list[Finding]":
+def examine(storage: Storage) -> list[Finding]:
     """Check a space in a database: its journal and the counts of its index. PostgreSQL itself checks its pages."""
-    from kept.storage.sqlite.health import Finding
-
     findings = []
     with storage.reading() as reader:
         broken = journal.broken_links(reader.events())
@@ -60,15 +55,3 @@ def examine(storage: Storage) -> "list[Finding]":
         else:
             findings.append(Finding("ok", "index", f"The index counts all {n_rows} memories."))
     return findings
-
-
-def _schema() -> ModuleType:
-    try:
-        from kept.storage.postgres import schema
-    except ImportError as error:
-        from kept.distribution import install_line
-
-        raise StorageError(
-            "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
-        ) from error
-    return schema

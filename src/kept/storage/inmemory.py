@@ -37,6 +37,7 @@ from kept.ports import (
     VectorState,
     Where,
 )
+from kept.storage.filters import matches
 from kept.storage.messages import MessageReader
 from kept.storage.ranking import IndexReader, Postings, handles_of
 from kept.storage.shared import (
@@ -45,7 +46,6 @@ from kept.storage.shared import (
     WRITE_WAIT_S,
     check_limit,
     index_of,
-    matches,
     prepare,
     tombstone,
 )

@@ -7,7 +7,7 @@ Rule: a message that was acknowledged reads the same for ever, unless it is eras
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import count, groupby
@@ -164,12 +164,7 @@ class MessageWriter(MessageReader):
         rows = self.message_rows
         given = {message.id for message in messages}
         for session, group in groupby(messages, key=lambda message: message.session):
-            fork = rows.session(session)
-            new = [message for message in group if not (message.id and self._is_shared(fork, message))]
-            if packed := {(message.id, message.role) for message in rows.packed(session)}:
-                new = [message for message in new if (message.id, message.role) not in packed]
-                if new:
-                    self.unpack(session)
+            new = self._new_ones(session, group)
             n = self.last_number(session)
             for message in new:
                 if message.id and rows.has(session, message.id, message.role):
@@ -179,6 +174,16 @@ class MessageWriter(MessageReader):
                 added.append(replace(message, n=n, id=id))
                 rows.insert(added[-1])
         return added
+
+    def _new_ones(self, session: str, messages: Iterable[Message]) -> list[Message]:
+        """The messages that are neither shared with a parent nor packed. A session that grows is unpacked first."""
+        fork = self.message_rows.session(session)
+        new = [message for message in messages if not (message.id and self._is_shared(fork, message))]
+        if packed := {(message.id, message.role) for message in self.message_rows.packed(session)}:
+            new = [message for message in new if (message.id, message.role) not in packed]
+            if new:
+                self.unpack(session)
+        return new
 
     def _is_shared(self, fork: Session | None, message: Message) -> bool:
         """Whether the message is one of those with which a fork began."""
@@ -211,11 +216,7 @@ class MessageWriter(MessageReader):
             self.release_forks(session)
         was_packed = self.unpack(session)
         own = self.own_messages(session)
-        fork = self.message_rows.session(session)
-        elsewhere = 0
-        if ids is not None and fork is not None and fork.parent is not None and fork.shared:
-            first = {message.id for message in self.messages(session, limit=fork.shared)}
-            elsewhere = self.erase_messages(fork.parent, [id for id in ids if id in first])
+        elsewhere = 0 if ids is None else self._erase_in_parent(session, ids)
         gone = [message for message in own if ids is None or message.id in ids]
         for message in gone:
             self.message_rows.delete(session, message.n)
@@ -226,6 +227,14 @@ class MessageWriter(MessageReader):
         if was_packed:
             self.pack(session)
         return len(gone) + elsewhere
+
+    def _erase_in_parent(self, session: str, ids: Sequence[str]) -> int:
+        """Erase those of the messages that a fork shares with its parent, there. Returns how many."""
+        fork = self.message_rows.session(session)
+        if fork is None or fork.parent is None or not fork.shared:
+            return 0
+        first = {message.id for message in self.messages(session, limit=fork.shared)}
+        return self.erase_messages(fork.parent, [id for id in ids if id in first])
 
     def release_forks(self, session: str) -> None:
         """Let no fork begin with what a session says, which goes: a later one of its name is another one.

@@ -1,4 +1,4 @@
-"""Code shared by all storages: filters, shelves, tombstones, prepared tokens, pages, blocks, counters by day.
+"""Code shared by all storages: shelves, tombstones, prepared tokens, pages, blocks, counters by day.
 
 `prepare` is the one place that says which field goes into which column of the index. `block` makes context managers of
 generators for less than `contextlib` does: every read and every write opens some, and the standard way costs 15
@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache, wraps
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Generic, ParamSpec, TypeVar, cast
 
 from kept import text, worth
 from kept.errors import Corrupt, InvalidInput
@@ -40,44 +40,6 @@ def shelf_of(memory: Memory) -> Shelf:
     if memory.status != "archived":
         return "live"
     return "forgotten" if memory.reason == "forgotten" else "archive"
-
-
-def _is_unpromoted(memory: Memory) -> bool:
-    return memory.tier == "session" and memory.status == "candidate" and memory.kind != "summary"
-
-
-# Field of `Where` → the condition on a memory, if the field is given.
-_CONDITIONS: Mapping[str, Callable[[Memory, Any], bool]] = {
-    "scope": lambda memory, scope: memory.scope == scope,
-    "tiers": lambda memory, tiers: memory.tier in tiers,
-    "kinds": lambda memory, kinds: memory.kind in kinds,
-    "statuses": lambda memory, statuses: memory.status in statuses,
-    "trusts": lambda memory, trusts: memory.trust in trusts,
-    "tags": lambda memory, tags: not set(tags).isdisjoint(memory.tags),
-    "files": lambda memory, files: not set(files).isdisjoint(memory.files),
-    "uid": lambda memory, uid: memory.uid == uid,
-    "fingerprints": lambda memory, fingerprints: memory.fingerprint in fingerprints,
-    "topic": lambda memory, topic: memory.topic == topic,
-    "key": lambda memory, key: memory.key == key,
-    "agent": lambda memory, agent: memory.source.agent == agent,
-    "session": lambda memory, session: memory.source.session == session,
-    "seen_by": lambda memory, session: not _is_unpromoted(memory) or memory.source.session == session,
-    "task": lambda memory, task: memory.source.task == task,
-    "narrative": lambda memory, narrative: memory.source.narrative == narrative,
-    "since": lambda memory, since: memory.created_at >= since,
-    "until": lambda memory, until: memory.created_at < until,
-}
-
-
-def matches(memory: Memory, where: Where) -> bool:
-    """Whether the memory is one of those that `where` means."""
-    if where.shelf not in ("any", shelf_of(memory)):
-        return False
-    for name, holds in _CONDITIONS.items():
-        wanted = getattr(where, name)
-        if wanted is not None and wanted != () and not holds(memory, wanted):
-            return False
-    return True
 
 
 def indexes(where: Where) -> tuple[str, ...]:

@@ -383,10 +383,10 @@ def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> Non
 
 @command
 @click.option("--deep", is_flag=True, help="Compare every memory with its journal and its index; takes longer.")
-@click.option("--fix", is_flag=True, help="Repair damage; a damaged file is kept beside the new one.")
+@click.option("--fix", is_flag=True, help="Repair in place whatever can be proved right or made again.")
 def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
     """It reads every byte that an answer could come from, and changes nothing. The exit code is 1 if there is a
-    problem. With --fix it recovers as much as possible and says what is lost.
+    problem. With --fix it repairs what it can in place. If memories are damaged, it names the backup to restore.
     """
     lines: list[Line] = []
     try:

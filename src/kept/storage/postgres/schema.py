@@ -6,6 +6,7 @@ none. Rule: a role can set any space, unless it is tied to projects. Two restric
 one for the role itself, and one for every session that logged in as it, because SET ROLE would leave the first behind.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,8 +54,6 @@ class SchemaStep(Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
-        import hashlib
-
         return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
 
 
@@ -476,8 +475,6 @@ def _tie(connection: Connection, changed: Mapping[str, set[int]], ties: Mapping[
     It also shows no rows to a session of a superuser that acts as another role: autovacuum runs functions of tied
     roles in such a session. (10 is the superuser that every server begins with; each superuser is a member of it.)
     """
-    import hashlib
-
     logins = [
         sql.SQL("when {} then {}::bigint[]").format(sql.Literal(role), _numbers(numbers))
         for role, numbers in sorted(ties.items())

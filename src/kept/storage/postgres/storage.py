@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 
 import psycopg
@@ -56,8 +57,6 @@ _UNCONFIRMED = "synchronous replication"  # in the warning that comes with a com
 
 def number_of(space: str) -> int:
     """The number of a space in every key: 63 bits of a hash of its name, so that nobody has to give numbers out."""
-    from hashlib import blake2b
-
     return int.from_bytes(blake2b(space.encode(), digest_size=8).digest(), "big") >> 1
 
 

@@ -1,5 +1,5 @@
 """The default storage: one SQLite file, accessed through apsw."""
 
-from kept.storage.sqlite.storage import SqliteStorage
+from kept.storage.sqlite.storage import SqliteStorage, rare_verbs
 
-__all__ = ["SqliteStorage"]
+__all__ = ["SqliteStorage", "rare_verbs"]

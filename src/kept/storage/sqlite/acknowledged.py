@@ -92,6 +92,21 @@ def is_left_to_others(path: Path) -> bool:
     return (is_in_use or position != Position()) and not size_of(wal_of(path))
 
 
+def backups_folder(path: Path) -> Path:
+    """The folder of the backups that Kept makes automatically."""
+    return path.with_name(path.name + ".backups")
+
+
+def backups_of(path: Path) -> list[Path]:
+    """The backups that Kept makes automatically: daily, before an upgrade, before a restore."""
+    return sorted(backups_folder(path).glob("*.db"))
+
+
+def daily_backups_of(path: Path) -> list[Path]:
+    """The daily ones of them, the newest first."""
+    return sorted(backups_folder(path).glob("????-??-??.db"), reverse=True)
+
+
 def is_empty(path: Path) -> bool:
     """Whether SQLite takes the file for a new database. (To it, a file of one byte is an empty one.)"""
     return path.is_file() and path.stat().st_size <= 1
@@ -101,7 +116,7 @@ def check_not_emptied(path: Path) -> None:
     """Raise Corrupt for an empty file that was a store: what lies beside it knows."""
     if not is_empty(path):
         return
-    copies = sorted(path.with_name(f"{path.name}.backups").glob("*.db"), key=lambda copy: copy.stat().st_mtime)
+    copies = sorted(backups_of(path), key=lambda copy: copy.stat().st_mtime)
     has_wal, has_been = size_of(wal_of(path)) > 0, bool(copies) or was_made(path)
     if not is_empty(path):
         return  # another process has just made it, and what it left beside it is newer than our first look

@@ -6,11 +6,11 @@ is being made, or later, is also erased in it, as long as it lies beside the dat
 one in the background; only closing a small store waits for it. Rule: a backup is never what fills the disk.
 """
 
+import logging
 import os
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from kept.storage.files import already_there, give_name, sync
 from kept.storage.lock import Turns
 from kept.storage.shared import random_hex, tombstone
 from kept.storage.sqlite import acknowledged, erase, pages, schema
+from kept.storage.sqlite.acknowledged import backups_folder, daily_backups_of
+from kept.storage.sqlite.acknowledged import backups_of as backups_of
 from kept.storage.sqlite.connection import is_damage, translate, translated
 from kept.storage.sqlite.encoding import hex_text, uid_blob, uid_text
 from kept.storage.sqlite.erase import SESSION
@@ -35,6 +37,9 @@ from kept.storage.sqlite.writer import erase_payloads, erase_rows, insert_events
 _PAGES_A_STEP = 2_000  # 8 MB: between two steps a backup in the background looks whether it should stop
 
 Turn = Callable[[], AbstractContextManager[None]]
+MakeBackup = Callable[[Path, Callable[[], bool]], None]
+
+log = logging.getLogger("kept")
 
 
 class Stopped(Exception):
@@ -98,20 +103,10 @@ def verify(path: Path) -> tuple[int, int]:
         )
 
 
-def backups_folder(path: Path) -> Path:
-    """The folder of the backups that Kept makes automatically."""
-    return path.with_name(path.name + ".backups")
-
-
 def make_folder(path: Path) -> Path:
     folder = backups_folder(path)
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
-
-
-def backups_of(path: Path) -> list[Path]:
-    """The backups that Kept makes automatically: daily, before an upgrade, before a restore."""
-    return sorted(backups_folder(path).glob("*.db"))
 
 
 def erase_from_backups(connection: apsw.Connection, path: Path, subjects: Collection[str], now: datetime) -> int:
@@ -327,80 +322,34 @@ def _cannot_write(target: Path, error: OSError) -> KeptError:
     )
 
 
-SMALL_BYTES = 64 * 1024 * 1024  # copied and checked in about a second: closing waits for that
 _ROOM = 3  # how many times its size must be free, so that a backup is not what fills the disk
 
 
-def _warn(message: str, *values: object) -> None:
-    import logging  # slow to import, and rarely needed
-
-    logging.getLogger("kept").warning(message, *values)
-
-
-class DailyBackups:
-    """Makes the backup of the day for one file and drops the oldest beyond `keep`."""
-
-    def __init__(self, path: Path, keep: int, make: Callable[[Path, Callable[[], bool]], None]) -> None:
-        self._path = path
-        self._keep = keep
-        self._make = make
-        self._day: date | None = None
-        self._thread: threading.Thread | None = None
-        self._is_stopped = threading.Event()
-
-    @property
-    def newest(self) -> str | None:
-        """The day of the newest backup, such as 2026-03-01."""
-        return next((path.stem for path in self._existing()), None)
-
-    def after_write(self, at: datetime, created_at: datetime) -> None:
-        """Begin today's backup unless it is there. A store that was made today holds nothing of yesterday yet."""
-        if at.date() == self._day or (self._thread is not None and self._thread.is_alive()):
+def make_daily(path: Path, target: Path, keep: int, make: MakeBackup, is_stopped: Callable[[], bool]) -> None:
+    """Make the backup of the day, and drop the oldest daily ones beyond `keep`. Failures are only logged."""
+    try:
+        if free_bytes(path) < _ROOM * path.stat().st_size:
+            log.warning("There is not enough disk space for a daily backup of %s.", path)
             return
-        self._day = at.date()
-        if self._target(at).exists() or created_at.date() >= at.date():
-            return
-        self._thread = threading.Thread(target=self._run, args=(self._target(at),), daemon=True, name="kept-backup")
-        with suppress(RuntimeError):  # no more threads, or the interpreter is shutting down: tomorrow, then
-            self._thread.start()
+        _make_alone(path, target, make, is_stopped)
+        for old in daily_backups_of(path)[keep:]:
+            old.unlink(missing_ok=True)
+    except Stopped:
+        pass
+    except (KeptError, OSError, apsw.Error) as error:
+        log.warning("The daily backup of %s failed: %s", path, error)
 
-    def close(self) -> None:
-        """Wait for a backup of a small store, stop that of a large one."""
-        if self._thread is None or not self._thread.is_alive():
-            return
-        if pages.size_of(self._path) > SMALL_BYTES:
-            self._is_stopped.set()
-        self._thread.join()
 
-    def _run(self, target: Path) -> None:
-        try:
-            if free_bytes(self._path) < _ROOM * self._path.stat().st_size:
-                _warn("There is not enough disk space for a daily backup of %s.", self._path)
-                return
-            self._make_alone(target)
-            for old in self._existing()[self._keep :]:
-                old.unlink(missing_ok=True)
-        except Stopped:
-            pass
-        except (KeptError, OSError, apsw.Error) as error:
-            _warn("The daily backup of %s failed: %s", self._path, error)
-
-    def _make_alone(self, target: Path) -> None:
-        """Whoever comes second, in another process, leaves it to the first."""
-        alone = Turns(make_folder(self._path) / "daily.lock")
-        try:
-            alone.take(0)
-        except Busy:
-            return
-        try:
-            if not target.exists():
-                self._make(target, self._is_stopped.is_set)
-        finally:
-            alone.end()
-            alone.close()
-
-    def _target(self, at: datetime) -> Path:
-        return backups_folder(self._path) / f"{at:%Y-%m-%d}.db"
-
-    def _existing(self) -> list[Path]:
-        return sorted(backups_folder(self._path).glob("????-??-??.db"), reverse=True)
+def _make_alone(path: Path, target: Path, make: MakeBackup, is_stopped: Callable[[], bool]) -> None:
+    """Whoever comes second, in another process, leaves it to the first."""
+    alone = Turns(make_folder(path) / "daily.lock")
+    try:
+        alone.take(0)
+    except Busy:
+        return
+    try:
+        if not target.exists():
+            make(target, is_stopped)
+    finally:
+        alone.end()
+        alone.close()

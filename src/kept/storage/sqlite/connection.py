@@ -116,7 +116,7 @@ def is_no_room(error: BaseException) -> bool:
 
 @contextmanager
 def leaving_the_wal(connection: apsw.Connection) -> Iterator[None]:
-    """If damage is found inside, the WAL stays when the connection is closed: it may hold what can be saved."""
+    """If damage is found inside, the WAL stays as it is when the connection is closed."""
     try:
         yield
     except (apsw.Error, Corrupt) as error:
@@ -284,7 +284,7 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
         case apsw.CorruptError() | apsw.IOError() if is_damage(error):
             return Corrupt(
                 f"{path} is damaged: the stored bytes have changed since they were written.",
-                hint="Nothing was changed. `kept doctor` says what can be saved.",
+                hint="Nothing was changed. `kept doctor` says what is damaged, and how to get it back.",
             )
         case apsw.NotADBError():
             return Corrupt(
@@ -410,7 +410,7 @@ class Pool:
         self._outdated: set[_Loan] = set()
         self._makeshift: set[apsw.Connection] = set()
         self.inode: int | None = None  # of the file that the connections belong to
-        self.has_met_damage = False  # then the WAL stays as it is: it may hold what can be saved
+        self.has_met_damage = False  # then the WAL stays as it is
         lock.watch(self)
 
     def borrow(self) -> AbstractContextManager[apsw.Connection]:
@@ -483,30 +483,32 @@ class Pool:
                 f"{self._path} disappeared while it was open.", hint="Put it back, or restore a backup."
             ) from error
         if inode != self.inode:  # another file has the name now: those who have the old one open shall not come back
-            self.inode = inode
             self._outdated.update(self._lent)
-            self._close_idle()
+            while self._idle:
+                self._close(self._idle.pop(), is_outdated=self.inode is not None)
+            self.inode = inode
+            self.has_met_damage = False
 
     def take_back(self, loan: "_Loan", connection: apsw.Connection, is_sound: bool) -> None:
         with self._guard:
             del self._lent[loan]
             is_makeshift = connection in self._makeshift
             self._makeshift.discard(connection)
-            if loan in self._outdated:
-                self._outdated.remove(loan)
-            elif is_sound and not is_makeshift and not self._is_closed:
+            is_outdated = loan in self._outdated
+            self._outdated.discard(loan)
+            if is_sound and not (is_outdated or is_makeshift or self._is_closed):
                 self._idle.append(connection)
                 return
-        self._close(connection)
+        self._close(connection, is_outdated=is_outdated)
 
     def _close_idle(self) -> None:
         while self._idle:
             self._close(self._idle.pop())
 
-    def _close(self, connection: apsw.Connection) -> None:
+    def _close(self, connection: apsw.Connection, *, is_outdated: bool = False) -> None:
         # Nothing acknowledged depends on closing well: what is not in the database yet stays in the WAL.
         with suppress(apsw.Error):
-            if self.has_met_damage:
+            if self.has_met_damage or is_outdated:  # the WAL that SQLite would delete belongs to the new file
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.close()
 

@@ -12,24 +12,22 @@ only while nobody else can write, while the WAL is empty, and on pages that add 
 could leave half a page, which fits no checksum: so a record beside the file first says which gaps are overwritten.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
 import apsw
 import msgspec
 from msgspec import Struct
 
 from kept.storage.shared import RECEIPTS as RECEIPTS
-from kept.storage.sqlite import pages
+from kept.storage.sqlite import pages, schema
 from kept.storage.sqlite.connection import READ_WAIT_MS, connect, is_damage
 from kept.storage.sqlite.encoding import uid_blob
-from kept.storage.sqlite.rows import damaged
 from kept.storage.sqlite.schema import INDEXES
 
-T = TypeVar("T")
 SESSION = "session:"  # what the messages of a session are called among the uids of erased memories
 _READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
 
@@ -49,18 +47,13 @@ def cover_tracks(connection: apsw.Connection) -> None:
 def begin(connection: apsw.Connection, uids: Sequence[str]) -> None:
     """Note, inside the erasing transaction, whose bytes are to be scrubbed from the files when it is over."""
     cover_tracks(connection)
-    _set(connection, "scrub", [*pending(connection), *uids])
-    _set(connection, "erasures", erasures(connection) + len(uids))
+    schema.set_entry(connection, "scrub", [*schema.pending_scrub(connection), *uids])
+    schema.set_entry(connection, "erasures", erasures(connection) + len(uids))
 
 
 def erasures(connection: apsw.Connection) -> int:
     """How much was ever erased here: a backup that was begun at another number may hold what is gone."""
-    return _get(connection, "erasures", int, 0)
-
-
-def pending(connection: apsw.Connection) -> list[str]:
-    """The uids of erased memories of which bytes may be left: in this file, or in the backups beside it."""
-    return _get(connection, "scrub", list[str], [])
+    return schema.entry(connection, "erasures", int, 0)
 
 
 def remember_backup(connection: apsw.Connection, target: Path) -> None:
@@ -70,7 +63,7 @@ def remember_backup(connection: apsw.Connection, target: Path) -> None:
     """
     last = int(connection.execute("select max(seq) from events").get or 0)
     known = [entry for entry in _elsewhere(connection) if entry[0] != str(target)]
-    _set(connection, "backups_elsewhere", [*known, (str(target), last)])
+    schema.set_entry(connection, "backups_elsewhere", [*known, (str(target), last)])
 
 
 def backups_written(connection: apsw.Connection) -> list[Path]:
@@ -106,7 +99,7 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
     except apsw.Error as error:
         if not is_damage(error):
             raise
-        return False  # what a damaged page calls a gap may hold what could still be saved
+        return False  # what a damaged page calls a gap may be none
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
@@ -168,26 +161,11 @@ def _blob(value: object) -> bytes:
 
 
 def _elsewhere(connection: apsw.Connection) -> list[tuple[str, int]]:
-    return _get(connection, "backups_elsewhere", list[tuple[str, int]], [])
+    return schema.entry(connection, "backups_elsewhere", list[tuple[str, int]], [])
 
 
 def _may_be_there(path: Path) -> bool:
     return path.exists() or not path.parent.exists()  # a drive that is not plugged in
-
-
-def _get(connection: apsw.Connection, name: str, kind: type[T], default: T) -> T:
-    row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
-    try:
-        return default if row is None else msgspec.json.decode(str(row[0]), type=kind)
-    except msgspec.DecodeError as error:
-        raise damaged(f"The entry {name} of this file") from error
-
-
-def _set(connection: apsw.Connection, name: str, value: object) -> None:
-    connection.execute(
-        "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
-        (name, msgspec.json.encode(value).decode()),
-    )
 
 
 def empty_the_wal(connection: apsw.Connection) -> bool:
@@ -346,6 +324,4 @@ def _noted_gaps(path: Path) -> list[Gap]:
 
 
 def _digest(content: bytes) -> bytes:
-    import hashlib  # loads OpenSSL: 3 ms, needed only to erase
-
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()

@@ -1,11 +1,10 @@
-"""Database files as bytes: checksums of pages, the frames of a WAL, and rows read without SQLite's help.
+"""Database files as bytes: checksums of pages, the frames of a WAL, and the gaps inside pages.
 
-Checksums: SQLite's own checksum VFS, which apsw brings along, adds 8 bytes to each page that goes into the database and
-compares them whenever one is read. (The WAL has checksums of its own.) The header of a file says whether it has them.
-Another program that copies a WAL into the database leaves pages whose checksum does not fit; `repair` tells them from
-damage. Rows: doctor and repair read pages of a database that SQLite no longer trusts, erase.py looks for gaps in them.
-Rules: whoever opens a database that may be written, opens it through `vfs()`. Nothing read by `Image` is believed
-because of where it was found: rows carry checksums, events carry hashes, and the caller checks them.
+SQLite's own checksum VFS, which apsw brings along, adds 8 bytes to each page that goes into the database and compares
+them whenever one is read. (The WAL has checksums of its own.) The header of a file says whether it has them. Another
+program that copies a WAL into the database leaves pages whose checksum does not fit; health/recovery.py tells them from
+damage. erase.py looks for gaps inside pages, where SQLite leaves old bytes.
+Rule: whoever opens a database that may be written, opens it through `vfs()`.
 """
 
 import os
@@ -16,7 +15,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import apsw
 from msgspec import Struct
@@ -115,10 +113,6 @@ _WAL_HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
 _INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13  # kinds of b-tree pages: their first byte
 _HEADERS = {_INDEX_INTERIOR: 12, _TABLE_INTERIOR: 12, _INDEX_LEAF: 8, _TABLE_LEAF: 8}  # bytes before the pointers
-_INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-
-# What reading nonsense as a record leads to.
-_NONSENSE = (IndexError, ValueError, OverflowError)
 
 
 class Frame(Struct, frozen=True):
@@ -198,81 +192,6 @@ def add_checksums(path: Path) -> None:
         connection.close()
     # What SQLite wrote before it came to the first page has none yet.
     seal(path, bad_pages(path))
-
-
-class Image:
-    """The pages of a database as they stand on disk, with the frames of its WAL laid over them."""
-
-    def __init__(self, file: apsw.VFSFile, wal: Path, *, frames: int | None = None) -> None:
-        """`frames`: lay only that many over the database; None for all up to the last end of a transaction."""
-        self._file = file
-        self._size = file.xFileSize()
-        self.page_size = page_size(header_of(file))
-        firsts = range(0, min(self._size, _A_FEW * self.page_size), self.page_size)
-        reserved = reserved_bytes([file.xRead(self.page_size, start) for start in firsts])
-        self._usable = self.page_size - (reserved if reserved < 32 else 0)
-        found = wal_frames(wal, self.page_size)
-        own = -(-self._size // self.page_size)
-        most = own + len(found)  # a frame of a page further on has a damaged number
-        laid = (frame for frame in found[: _last_end(found) if frames is None else frames] if frame.page <= most)
-        self._overlay = {frame.page: frame.offset for frame in laid}
-        self._wal = wal.read_bytes() if self._overlay else b""
-        self.n_pages = max(own, *self._overlay, 0)
-
-    def page(self, number: int) -> bytes:
-        """The bytes of a page, counted from 1; shorter than a page where the file ends."""
-        if number in self._overlay:
-            start = self._overlay[number]
-            return self._wal[start : start + self.page_size]
-        start = (number - 1) * self.page_size
-        return self._file.xRead(max(0, min(self.page_size, self._size - start)), start)
-
-    def rows(self) -> Iterator[tuple[int, list[Any]]]:
-        """Every (rowid, values) that can be read from a leaf of any table."""
-        for _, rowid, values in self._records(_TABLE_LEAF):
-            yield _signed(rowid), values
-
-    def entries(self) -> Iterator[tuple[list[Any], bool]]:
-        """Every list of values in an index, or in a table without rowid, which is one; and whether its page is sound.
-
-        A page is sound that fits its checksum. Pages in the WAL are not compared: they have none.
-        """
-        verdicts: dict[int, bool] = {}
-        for number, _, values in self._records(_INDEX_LEAF, _INDEX_INTERIOR):
-            if number not in verdicts:
-                verdicts[number] = number not in self._overlay and _fits(self.page(number))
-            yield values, verdicts[number]
-
-    def _records(self, *kinds: int) -> Iterator[tuple[int, int, list[Any]]]:
-        """Page, rowid and values of every record on pages of these kinds."""
-        for number in range(1, self.n_pages + 1):
-            page = self.page(number)
-            start = HEADER_BYTES if number == 1 else 0
-            kind = page[start] if len(page) >= start + 12 else 0
-            if kind not in kinds:
-                continue
-            n_cells = int.from_bytes(page[start + 3 : start + 5], "big")
-            pointers = start + _HEADERS[kind]
-            for at in range(pointers, min(pointers + 2 * n_cells, len(page) - 1), 2):
-                try:
-                    rowid, length, begin = _cell(page, int.from_bytes(page[at : at + 2], "big"), kind)
-                    yield number, rowid, _record(self._payload(page, begin, length, kind))
-                except _NONSENSE:
-                    continue
-
-    def _payload(self, page: bytes, at: int, length: int, kind: int) -> bytes:
-        """The bytes of a record: those on its page and those in the chain of overflow pages, as far as that leads."""
-        if length > self.n_pages * self.page_size:
-            raise ValueError("no record is longer than the file")
-        local = _local_bytes(length, kind, self._usable)
-        parts, got = [page[at : at + local]], local
-        following = int.from_bytes(page[at + local : at + local + 4], "big")
-        while got < length and 0 < following <= self.n_pages:
-            overflow = self.page(following)
-            parts.append(overflow[4 : min(self._usable, 4 + length - got)])
-            got += self._usable - 4
-            following = int.from_bytes(overflow[:4], "big")
-        return b"".join(parts)
 
 
 def dirty_gaps(run: bytes, is_start: bool, page_bytes: int) -> list[tuple[int, int, int]]:
@@ -360,27 +279,22 @@ def wal_frames(wal: Path, page_size: int | None = None) -> list[Frame]:
     ]
 
 
-def _last_end(frames: list[Frame]) -> int:
-    """How many frames there are up to the last one that ends a transaction."""
-    return max((number for number, frame in enumerate(frames, 1) if frame.ends_transaction), default=0)
-
-
 def _size(two_bytes: bytes) -> int:
     size = int.from_bytes(two_bytes, "big")
     size = 65536 if size == 1 else size
     return size if size >= 512 and size & (size - 1) == 0 else _DEFAULT_PAGE_SIZE
 
 
-def _cell(page: bytes, at: int, kind: int) -> tuple[int, int, int]:
-    """Of the cell at this place: the rowid (0 in an index), how long its payload is, and where that begins."""
-    rowid = length = 0
+def _payload_of(page: bytes, at: int, kind: int) -> tuple[int, int]:
+    """Of the cell at this place: how long its payload is, and where that begins."""
+    length = 0
     if kind in (_TABLE_INTERIOR, _INDEX_INTERIOR):
         at += 4  # the page on its left
     if kind != _TABLE_INTERIOR:
         length, at = _varint(page, at)
     if kind in (_TABLE_INTERIOR, _TABLE_LEAF):
-        rowid, at = _varint(page, at)
-    return rowid, length, at
+        _, at = _varint(page, at)  # the rowid
+    return length, at
 
 
 def _local_bytes(length: int, kind: int, usable: int) -> int:
@@ -395,7 +309,7 @@ def _local_bytes(length: int, kind: int, usable: int) -> int:
 
 def _cell_bytes(page: bytes, cell: int, kind: int) -> int:
     """How much room a cell takes on its page."""
-    _, length, begin = _cell(page, cell, kind)
+    length, begin = _payload_of(page, cell, kind)
     local = _local_bytes(length, kind, len(page))
     return max(4, begin - cell + local + (4 if local < length else 0))
 
@@ -409,38 +323,3 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at + length + 1
     return value << 8 | data[at + 8], at + 9
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def _record(payload: bytes) -> list[Any]:
-    """The values of a record; where it is cut short, so are they, and then their checksum does not fit."""
-    header_end, at = _varint(payload, 0)
-    body = header_end
-    values: list[Any] = []
-    while at < header_end:
-        serial, at = _varint(payload, at)
-        length = _length(serial)
-        values.append(_value(serial, payload[body : body + length]))
-        body += length
-    return values
-
-
-def _length(serial: int) -> int:
-    if serial >= 12:
-        return (serial - 12) // 2
-    return 8 if serial == 7 else _INTEGER_BYTES.get(serial, 0)
-
-
-def _value(serial: int, piece: bytes) -> Any:
-    if serial in _INTEGER_BYTES:
-        return int.from_bytes(piece, "big", signed=True)
-    if serial == 7:
-        return struct.unpack(">d", piece.ljust(8, b"\0"))[0]
-    if serial in (8, 9):
-        return serial - 8
-    if serial >= 12:
-        return piece.decode(errors="replace") if serial % 2 else piece  # then its checksum does not fit
-    return None

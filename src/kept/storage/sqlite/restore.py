@@ -37,31 +37,53 @@ def space_of(source: Path) -> str:
         return _facts(original, source)["space"]
 
 
+class DamagedStore(Exception):
+    """The store cannot be read, and the backup can. Never leaves the storage."""
+
+
 def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime) -> Restored:
-    """Replace the content of the store with that of the backup. Call it in this process's turn to write."""
-    with _staged(path, source, now) as staged, translated(path), backup.opened(staged) as copy:
-        is_empty = acknowledged.position_of(store) == acknowledged.Position()
-        if not is_empty and not overwrite_newer:
-            _check_nothing_is_lost(store, copy, path, source)
-        left_out = _carry_over(store, copy, path, source, now)
-        replaced = unused(backup.make_folder(path), f"replaced-{now:%Y-%m-%d}-{{}}.db")
-        if not is_empty:
-            backup.back_up(store, replaced, backup.no_turn)
-        acknowledged.clear(path, durably=True)  # it would take the restored journal, which may be shorter, for a loss
-        with store.backup("main", copy, "main") as job:
-            job.step(-1)
-        position = acknowledged.position_of(copy)
-        acknowledged.note(path, path.stat().st_ino, position.event, position.message)
-        return Restored(
-            memories=int(copy.execute("select count(*) from memories").get),
-            events=position.event,
-            left_out=left_out,
-            replaced=None if is_empty else str(replaced),
-        )
+    """Replace the content of the store with that of the backup. Call it in this process's turn to write.
+
+    Raises DamagedStore when a page of the store cannot be read: then `replace_damaged` can still replace the file.
+    """
+    with _staged(path, source, now) as staged, backup.opened(staged) as copy:
+        try:
+            with translated(path):
+                return _restore(store, copy, path, source, overwrite_newer=overwrite_newer, now=now)
+        except Corrupt as damage:
+            if overwrite_newer:
+                raise DamagedStore from damage
+            raise NotAllowed(
+                f"{damage.message} It may have changes that are not in {source}.",
+                hint="Restoring would discard them. The damaged file would be kept beside the restored one.",
+            ) from damage
+
+
+def _restore(
+    store: apsw.Connection, copy: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime
+) -> Restored:
+    is_empty = acknowledged.position_of(store) == acknowledged.Position()
+    if not is_empty and not overwrite_newer:
+        _check_nothing_is_lost(store, copy, path, source)
+    left_out = _carry_over(store, copy, path, source, now)
+    replaced = unused(backup.make_folder(path), f"replaced-{now:%Y-%m-%d}-{{}}.db")
+    if not is_empty:
+        backup.back_up(store, replaced, backup.no_turn)
+    acknowledged.clear(path, durably=True)  # it would take the restored journal, which may be shorter, for a loss
+    with store.backup("main", copy, "main") as job:
+        job.step(-1)
+    position = acknowledged.position_of(copy)
+    acknowledged.note(path, path.stat().st_ino, position.event, position.message)
+    return Restored(
+        memories=int(copy.execute("select count(*) from memories").get),
+        events=position.event,
+        left_out=left_out,
+        replaced=None if is_empty else str(replaced),
+    )
 
 
 def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now: datetime) -> Restored:
-    """Replace a file that cannot be opened with a backup. The damaged file is kept beside it, unchanged."""
+    """Replace a file that cannot be read with a backup. The damaged file is kept beside it, unchanged."""
     turns = Turns(path.with_name(path.name + ".lock"))
     turns.take(wait_s)
     try:

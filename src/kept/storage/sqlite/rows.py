@@ -2,8 +2,7 @@
 
 Columns are derived from the fields of the nouns; encoding.py says how a value is stored. SQL that names columns is
 assembled here, from these constants and nothing else; values are always bound. Rule: every row carries a checksum of
-its stored values, and no record leaves this module unless it still matches, so that a repair can tell what was
-written from what was not, wherever in a damaged file it finds it.
+its stored values, and no record leaves this module unless it still matches.
 """
 
 import operator

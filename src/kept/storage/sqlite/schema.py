@@ -9,14 +9,18 @@ import os
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
+import msgspec
 from msgspec import Struct
 
 from kept import text
 from kept.errors import InvalidInput, SchemaTooNew, StorageError
 from kept.storage.sqlite.encoding import clock
 from kept.storage.sqlite.rows import checksum, damaged
+
+T = TypeVar("T")
 
 
 class AllOrNothing:
@@ -59,34 +63,24 @@ APPLICATION_ID = 0x4B455054  # "KEPT", in the file's header: says whose database
 
 
 class Migration(Struct, frozen=True):
-    """One step of the schema: what it is called, and its SQL."""
+    """One step of the schema: what it is called, its SQL, and the hash of the SQL, which files made by it note."""
 
     version: int
     name: str
     sql: str
-
-    @property
-    def checksum(self) -> str:
-        import hashlib  # loads OpenSSL: 3 ms, needed only to migrate
-
-        return hashlib.blake2b(self.sql.encode(), digest_size=16).hexdigest()
+    checksum: str
 
 
 def migrations() -> list[Migration]:
     """All steps this program knows, in order."""
-    from importlib import resources  # only a store that is created or upgraded needs it
-
-    folder = resources.files("kept.storage.sqlite") / "migrations"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [
-        Migration(
-            int(name[:4]), name, (folder / name).read_text("utf-8").replace("$TOKENIZE", f'"{text.FTS_TOKENIZE}"')
-        )
-        for name in names
-    ]
+    steps = []
+    for file in sorted(Path(__file__).with_name("migrations").glob("*.sql")):
+        version, sql = int(file.name[:4]), file.read_text("utf-8").replace("$TOKENIZE", f'"{text.FTS_TOKENIZE}"')
+        steps.append(Migration(version, file.name, sql, CHECKSUMS[version]))
+    return steps
 
 
-# Tests compare both with the files, so that opening need not read them.
+# Tests compare both with the files, so that opening need not read them, nor load OpenSSL for the hashes.
 LATEST = 1
 CHECKSUMS = {1: "6106840697434ffbdee1b8c78be92727"}
 
@@ -146,6 +140,27 @@ def change_facts(connection: apsw.Connection, changes: dict[str, str]) -> None:
     facts = {str(name): str(value) for name, value in connection.execute(sql)} | changes
     sql = "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value"
     connection.executemany(sql, (facts | {"seal": seal_of(facts)}).items())
+
+
+def entry(connection: apsw.Connection, name: str, kind: type[T], default: T) -> T:
+    """Read a note about the file as a whole. Raises Corrupt when it is not what `set_entry` wrote."""
+    row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
+    try:
+        return default if row is None else msgspec.json.decode(str(row[0]), type=kind)
+    except msgspec.DecodeError as error:
+        raise damaged(f"The entry {name} of this file") from error
+
+
+def set_entry(connection: apsw.Connection, name: str, value: object) -> None:
+    connection.execute(
+        "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
+        (name, msgspec.json.encode(value).decode()),
+    )
+
+
+def pending_scrub(connection: apsw.Connection) -> list[str]:
+    """The uids of erased memories of which bytes may be left: in this file, or in the backups beside it."""
+    return entry(connection, "scrub", list[str], [])
 
 
 def seal_of(facts: dict[str, str]) -> str:

@@ -7,8 +7,11 @@ immediately with BUSY_SNAPSHOT. Rule: a commit that returned is on disk; a faile
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
+from threading import Event, Thread
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -19,7 +22,8 @@ from kept.storage.files import is_read_only
 from kept.storage.lock import Turns, held
 from kept.storage.ranking import LOOK_EVERY
 from kept.storage.shared import WRITE_WAIT_S, block, random_hex
-from kept.storage.sqlite import acknowledged, encoding, erase, pages, reserve, schema
+from kept.storage.sqlite import acknowledged, encoding, pages, reserve, schema
+from kept.storage.sqlite.acknowledged import backups_folder, daily_backups_of
 from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
 from kept.storage.sqlite.connection import (
     Pool,
@@ -40,11 +44,18 @@ from kept.storage.weights import Weights
 
 if TYPE_CHECKING:
     from kept.journal import Salt
-    from kept.storage.sqlite.backup import DailyBackups
     from kept.storage.sqlite.writer import SqliteTransaction, Tip
 
 _CLOSE_WAIT_S = 1.0
+SMALL_BYTES = 64 * 1024 * 1024  # a backup of this much takes about a second: closing waits for that
 MANY = 64  # new memories in one transaction: it leaves a tidy index behind; bookkeeping.py does after single ones
+
+
+def rare_verbs() -> ModuleType:
+    """Backup, restore, erasing, doctor: modules that hardly any process needs."""
+    from kept.storage.sqlite import rare  # as large as all that a recall loads
+
+    return rare
 
 
 class SqliteStorage:
@@ -84,8 +95,8 @@ class SqliteStorage:
         self._pool = Pool(path, self._connect)
         self._weights = Weights()
         self._unchanged = Unchanged()
-        self._n_daily = 0 if self._is_read_only else daily_backups
-        self._daily: DailyBackups | None = None  # made by the first write
+        n_daily = 0 if self._is_read_only else daily_backups
+        self._daily = _DailyBackups(path, n_daily, self._make_backup) if n_daily else None
         self._is_closed = False
         self._is_in_bulk = False
         self._left: tuple[apsw.Connection, int, Tip] | None = None  # by the last turn
@@ -116,26 +127,19 @@ class SqliteStorage:
                     yield from self._in_transaction(connection, stamp)
             else:
                 yield from self._in_transaction(connection, stamp)
-        if self._n_daily:
+        if self._daily is not None:
             with self._pool.alone():  # a backup that began after closing would find nothing open
                 if not self._is_closed:
-                    self._daily_backups().after_write(stamp.at, self._created_at)
-
-    def _daily_backups(self) -> "DailyBackups":
-        from kept.storage.sqlite.backup import DailyBackups
-
-        if self._daily is None:
-            self._daily = DailyBackups(self.path, self._n_daily, self._make_backup)
-        return self._daily
+                    self._daily.after_write(stamp.at, self._created_at)
 
     def _in_transaction(self, connection: apsw.Connection, stamp: Stamp) -> "Iterator[SqliteTransaction]":
-        from kept.storage.sqlite.writer import SqliteTransaction  # which programs that only ask do not need
+        from kept.storage.sqlite.writer import SqliteTransaction, Tip  # a program that only asks needs none of it
 
         with AllOrNothing(connection):
-            tip = self._tip_of(connection)
+            tip = self._tip_of(connection) or Tip(None, {}, {})
             transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights, tip)
             if self._is_in_bulk:
-                with erase.marking_only(connection):
+                with rare_verbs().erase.marking_only(connection):
                     yield transaction
                     transaction.flush()
             else:
@@ -146,13 +150,13 @@ class SqliteStorage:
             if transaction.view.n_stored >= MANY:
                 merge(connection, transaction.view.n_stored)
             if transaction.erased:
-                erase.begin(connection, transaction.erased)
+                rare_verbs().erase.begin(connection, transaction.erased)
         self._left = (connection, connection.data_version(), transaction.view.tip)
         if self._synchronous == "full":
             acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
 
-    def _tip_of(self, connection: apsw.Connection) -> "Tip":
-        """Where the file ends. What the last turn left need not be read again while nobody else has written.
+    def _tip_of(self, connection: apsw.Connection) -> "Tip | None":
+        """Where the file ends, if the last turn left it and nobody else has written since; None if it must be read.
 
         SQLite counts what each connection sees change, its own commits included; its page cache relies on the same.
         """
@@ -162,9 +166,7 @@ class SqliteStorage:
             if connection is last_used and connection.data_version() == data_version:
                 return tip
         schema.check_version(connection, self.path)
-        from kept.storage.sqlite.writer import Tip
-
-        return Tip(None, {}, {})
+        return None
 
     @contextmanager
     def _making_room(self, connection: apsw.Connection) -> Iterator[None]:
@@ -172,7 +174,7 @@ class SqliteStorage:
         with reserve.spent(self.path) as is_full:
             if is_full:
                 with suppress(apsw.FullError):
-                    erase.empty_the_wal(connection)  # which gives its room back
+                    rare_verbs().erase.empty_the_wal(connection)  # which gives its room back
             yield
 
     @block
@@ -223,7 +225,7 @@ class SqliteStorage:
             AllOrNothing(connection),
         ):
             schema.check_version(connection, self.path)
-            erase.settle(connection)
+            rare_verbs().erase.settle(connection)
 
     @contextmanager
     def making_room(self) -> Iterator[None]:
@@ -236,23 +238,27 @@ class SqliteStorage:
             return self._scrub()
 
     def back_up(self, target: Path) -> BackedUp:
-        from kept.storage.sqlite import backup
-
+        rare = rare_verbs()
         with translated(self.path), self._pool.borrow() as connection:
             schema.check_version(connection, self.path)
-            turn = backup.no_turn if self._is_read_only else lambda: self._turn(self._write_wait_s)
-            made = backup.back_up(connection, target, turn)
-            if not self._is_read_only and target.resolve().parent != backup.backups_folder(self.path).resolve():
+            turn = rare.backup.no_turn if self._is_read_only else lambda: self._turn(self._write_wait_s)
+            made: BackedUp = rare.backup.back_up(connection, target, turn)
+            if not self._is_read_only and target.resolve().parent != backups_folder(self.path).resolve():
                 with self._turn(self._write_wait_s), AllOrNothing(connection):
-                    erase.remember_backup(connection, target.resolve())
+                    rare.erase.remember_backup(connection, target.resolve())
             return made
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
-        from kept.storage.sqlite import restore
-
-        with self._turn(self._write_wait_s), self._pool.borrow() as connection:
-            schema.check_version(connection, self.path)
-            return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
+        restore, now = rare_verbs().restore, self._now()
+        restored: Restored
+        try:
+            with self._turn(self._write_wait_s), self._pool.borrow() as connection:
+                schema.check_version(connection, self.path)
+                restored = restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=now)
+        except restore.DamagedStore:
+            wait_s = self._write_wait_s
+            restored = restore.replace_damaged(self.path, source, space=self.space, wait_s=wait_s, now=now)
+        return restored
 
     @contextmanager
     def lease(self, name: str, *, wait_s: float = 0.0) -> Iterator[bool]:
@@ -277,11 +283,11 @@ class SqliteStorage:
                 "schema": schema.version_of(connection),
                 "sqlite": apsw.sqlite_lib_version(),
             }
-            if self._n_daily:
-                facts["daily_backup"] = self._daily_backups().newest
+            if self._daily is not None:
+                facts["daily_backup"] = self._daily.newest
             if self._is_read_only:
                 facts["read_only"] = True
-            return facts | ({"erase": "pending"} if erase.pending(connection) else {})
+            return facts | ({"erase": "pending"} if schema.pending_scrub(connection) else {})
 
     def close(self) -> None:
         with self._pool.alone():
@@ -351,9 +357,8 @@ class SqliteStorage:
 
     def _seal_if_whole(self) -> bool:
         """Pages may not fit their checksum because of another program: then they get one. Whether all do now."""
-        from kept.storage.sqlite.health.recovery import seal_if_whole  # large, and hardly ever needed
-
-        return seal_if_whole(self.path, now=self._now())
+        is_whole: bool = rare_verbs().recovery.seal_if_whole(self.path, now=self._now())
+        return is_whole
 
     def _open_file(self, space: str | None) -> tuple[str, bool]:
         """The space that the file holds, and whether an erasure is pending."""
@@ -373,7 +378,7 @@ class SqliteStorage:
             found, self._created_at = facts["space"], datetime.fromisoformat(facts["created_at"])
             if space is not None and space != found:
                 raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
-            return found, bool(erase.pending(connection))
+            return found, bool(schema.pending_scrub(connection))
 
     def _read_facts(self, connection: apsw.Connection, space: str | None) -> dict[str, str]:
         """As `_open_file`, of a file that cannot be written."""
@@ -393,35 +398,20 @@ class SqliteStorage:
 
     def _scrub(self) -> Scrubbed:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
-        from kept.storage.sqlite import backup
-
         try:
             with self._pool.borrow() as connection, reserve.spent(self.path):
                 schema.check_version(connection, self.path)
-                uids = erase.pending(connection)
-                if not uids:
+                if not schema.pending_scrub(connection):
                     return Scrubbed()
-                with AllOrNothing(connection):
-                    erase.settle(connection)
-                changed = backup.erase_from_backups(connection, self.path, uids, self._now())
-                written = [path for path in erase.backups_written(connection) if self._is_at_home(path)]
-                cleaned = backup.erase_from_written(written, uids, connection, self._now())
-                changed += sum(cleaned.values())
-                left = erase.backups_elsewhere(connection, uids)
-                elsewhere = tuple(path for path in left if Path(path) not in cleaned)
-                is_done = erase.finish(connection, self.path, self._vfs)
-            return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
+                scrubbed: Scrubbed = rare_verbs().scrub(connection, self.path, self._home, self._vfs, self._now())
+                return scrubbed
         except (apsw.FullError, apsw.ReadOnlyError):
             return Scrubbed(is_done=False)
 
-    def _is_at_home(self, path: Path) -> bool:
-        return self._home is not None and path.is_relative_to(self._home) and path.is_file()
-
     def _make_backup(self, target: Path, is_stopped: Callable[[], bool]) -> None:
-        from kept.storage.sqlite import backup
-
+        turn = partial(self._turn, self._write_wait_s)
         with translated(self.path), self._pool.borrow() as connection:
-            backup.back_up(connection, target, lambda: self._turn(self._write_wait_s), is_stopped)
+            rare_verbs().backup.back_up(connection, target, turn, is_stopped)
 
     def _check_nothing_is_lost(self, connection: apsw.Connection) -> None:
         noted = acknowledged.noted(self.path)  # read first: the file can only have come further since
@@ -431,7 +421,7 @@ class SqliteStorage:
                 f"{self.path} ends with event {found.event} and message {found.message}, but event {noted.event} and "
                 f"message {noted.message} were acknowledged. Its WAL is damaged or was removed, or an older "
                 f"file was put in its place.",
-                hint="Nothing was changed. `kept doctor` says what can be saved; `kept doctor --fix` saves it.",
+                hint="Nothing was changed. `kept doctor` says what is missing; `kept doctor --fix` goes on without it.",
             )
 
     def _settle_facts(self, connection: apsw.Connection, space: str | None) -> dict[str, str]:
@@ -455,9 +445,7 @@ class SqliteStorage:
                 return  # another process was first
             steps = schema.migrations()
             if version:
-                from kept.storage.sqlite import backup
-
-                backup.back_up_before_migration(connection, self.path, version)
+                rare_verbs().backup.back_up_before_migration(connection, self.path, version)
             schema.migrate(connection, self.path, steps, self._now())
             if not version:
                 for part in self._files():
@@ -500,6 +488,46 @@ class SqliteStorage:
         return tuple(self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
 
 
+class _DailyBackups:
+    """Begins the backup of the day for one file, in a thread, after the first write of the day."""
+
+    def __init__(self, path: Path, keep: int, make: Callable[[Path, Callable[[], bool]], None]) -> None:
+        self._path = path
+        self._keep = keep
+        self._make = make
+        self._day: date | None = None
+        self._thread: Thread | None = None
+        self._is_stopped = Event()
+
+    @property
+    def newest(self) -> str | None:
+        """The day of the newest backup, such as 2026-03-01."""
+        return next((path.stem for path in daily_backups_of(self._path)), None)
+
+    def after_write(self, at: datetime, created_at: datetime) -> None:
+        """Begin today's backup unless it is there. A store that was made today holds nothing of yesterday yet."""
+        if at.date() == self._day or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._day = at.date()
+        target = backups_folder(self._path) / f"{at:%Y-%m-%d}.db"
+        if target.exists() or created_at.date() >= at.date():
+            return
+        # Imported here and not in the thread: a process that is forked meanwhile would wait for that import for ever.
+        make_daily = rare_verbs().backup.make_daily
+        options = (self._path, target, self._keep, self._make, self._is_stopped.is_set)
+        self._thread = Thread(target=make_daily, args=options, daemon=True, name="kept-backup")
+        with suppress(RuntimeError):  # no more threads, or the interpreter is shutting down: tomorrow, then
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for a backup of a small store, stop that of a large one."""
+        if self._thread is None or not self._thread.is_alive():
+            return
+        if pages.size_of(self._path) > SMALL_BYTES:
+            self._is_stopped.set()
+        self._thread.join()
+
+
 # Classes, as the loans of the pool: generators would take four times as long, and every write goes through them.
 
 
@@ -521,7 +549,7 @@ class _Turn:
         try:
             if pages.is_being_swept(self._path):
                 with translated(self._path):
-                    erase.recover_sweep(self._path, self._vfs)
+                    rare_verbs().erase.recover_sweep(self._path, self._vfs)
         except BaseException:
             self._turns.end()
             raise

@@ -11,6 +11,7 @@ from typing import Any
 
 import apsw
 
+from kept import vectors
 from kept.model import Memory
 from kept.ports import LIVE, Found, VectorState, Where
 from kept.storage.shared import check_limit, indexes
@@ -65,8 +66,6 @@ class VectorReading:
         check_limit(limit)
         if not indexes(where):
             return []
-        from kept import vectors  # a prompt without a model goes without it
-
         sketch = vectors.signs(vector)
         chunks = self.view.fetch("select chunk, signs from vector_signs order by chunk")
         sketches = b"".join(_checked_chunk(signs, len(sketch)) for _, signs in chunks)
@@ -119,8 +118,6 @@ def save(connection: apsw.Connection, model: str, made: Sequence[tuple[Memory, b
     """Keep vectors, each if its memory still has that text. Call it inside a transaction."""
     if connection.execute(f"select {_MODEL}").get != model:
         return
-    from kept import vectors
-
     sketches: dict[int, bytes] = {}
     sql = "select 1 from memories where id = ? and fingerprint = ?"
     for memory, vector in made:
@@ -145,8 +142,6 @@ def drop(connection: apsw.Connection, id: int) -> None:
 
 def wrong(connection: apsw.Connection) -> list[int]:
     """For doctor: memories whose vector is damaged, sketched wrong, or out of date without waiting for a new one."""
-    from kept import vectors
-
     listed: Any = connection.execute("select chunk, signs from vector_signs").fetchall()
     chunks: dict[int, bytes] = dict(listed)
     found: list[int] = []

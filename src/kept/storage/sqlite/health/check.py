@@ -6,7 +6,7 @@ against the journal (history.py). A check that was not made is reported.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,16 +16,16 @@ import msgspec
 from msgspec import Struct
 
 from kept import text
-from kept.errors import InvalidInput, KeptError, SettingsError
+from kept.errors import InvalidInput, KeptError, SchemaTooNew, SettingsError
 from kept.model import NOUNS, Memory
+from kept.storage.findings import FIX, NAMED, REBUILD, RESTORE, Finding, counted, named, size
 from kept.storage.lock import Turns, held
 from kept.storage.messages import from_pack
 from kept.storage.shared import is_tombstone, prepare
-from kept.storage.sqlite import acknowledged, erase, index, messages, pages, reserve, rows, schema, vectors
-from kept.storage.sqlite.backup import backups_of
+from kept.storage.sqlite import acknowledged, index, messages, pages, reserve, rows, schema, vectors
+from kept.storage.sqlite.acknowledged import backups_of
 from kept.storage.sqlite.connection import READ_WAIT_MS, check_library, translated
 from kept.storage.sqlite.encoding import uid_text
-from kept.storage.sqlite.health import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.health.history import check_journal, ids_of, sound_row
 from kept.storage.sqlite.pages import wal_frames, wal_of
 from kept.storage.sqlite.reader import COUNTER
@@ -45,7 +45,7 @@ def look_around(path: Path, now: datetime) -> Iterator[Finding]:
     yield from _disk(path)
     yield from _backups(path, now)
     for copy in sorted(path.parent.glob(f"{path.name}.damaged-*[0-9]")):
-        message = f"{copy.name} is the damaged file that a repair kept."
+        message = f"{copy.name} is the damaged file that a restore or a repair kept."
         yield Finding("note", "file", message, "Delete it when you no longer need it.")
 
 
@@ -114,13 +114,32 @@ def _backups(path: Path, now: datetime) -> Iterator[Finding]:
 
 
 SHELVES = ("live", "library", "archive")
+SEAL = "Run `kept doctor --fix`. Pages whose content proves right get a new checksum."
+KEEP_THE_REST = "Run `kept doctor --fix`. It keeps a copy, and goes on without them."
+DONE_BY_FIX = (FIX, REBUILD, SEAL, KEEP_THE_REST)
 NOT_CHECKED = "Not checked"  # how a note begins about what is therefore not known
 CHECKSUMS = "checksums"  # the check that finds changed pages, also where nothing depends on them
+NOTES = "notes"  # the check of receipts and of notes about files, which no memory depends on
+WAL = "wal"
+DERIVED = frozenset({"index", "statistics", "vectors", "words", NOTES})  # can be made again, or dropped, in the file
 
 _SAMPLE = 200  # memories whose words are prepared again, unless all are asked for
 _TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no writer fails because of it
 _LARGE_WAL_BYTES = 128 * 1024 * 1024  # twice what is kept of it
 
+
+class NoteTable(Struct, frozen=True):
+    """A table of notes: the column that names a row, and the columns that its checksum covers."""
+
+    name: str
+    key: str
+    columns: str
+
+
+NOTE_TABLES = {
+    "receipt": NoteTable("receipts", "id", "at, body, uids, session"),
+    "note about a file": NoteTable("file_notes", "name", "name, note"),
+}
 
 T = TypeVar("T")
 
@@ -151,7 +170,7 @@ _FACTS = frozenset(
 ) | {f"hot_words_at_{shelf}" for shelf in INDEXES}
 
 
-def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
+def run_checks(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
     """What is wrong with the file, and what is in order. Changes nothing.
 
     `deep`: prepare the words of every memory again, not of a sample, and compare each record with its whole history.
@@ -178,7 +197,7 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
         with translated(path):
             connection = look(path)
     except KeptError as error:
-        return [*findings, Finding("problem", "file", error.message, FIX)]
+        return [*findings, Finding("problem", "file", error.message, RESTORE)]
     try:
         for name, check in _CHECKS.items():
             found = list(_guarded(name, check, Checkup(path, connection, deep)))
@@ -211,18 +230,19 @@ def _guarded(name: str, check: Check, checkup: Checkup) -> Iterator[Finding]:
     try:
         with translated(checkup.path):
             yield from check(checkup)
-    except InvalidInput as error:  # another program's file, or another version's
+    except (InvalidInput, SchemaTooNew) as error:  # another program's file, or another version's
         yield Finding("problem", name, error.message, error.hint)
     except KeptError as error:
-        yield Finding("problem", name, error.message, FIX)
+        yield Finding("problem", name, error.message, REBUILD if name in DERIVED else RESTORE)
     except _NONSENSE:
-        yield Finding("problem", name, f"The data for the check {name!r} cannot be read.", FIX)
+        message = f"The data for the check {name!r} cannot be read."
+        yield Finding("problem", name, message, REBUILD if name in DERIVED else RESTORE)
 
 
 def _check_schema(checkup: Checkup) -> Iterator[Finding]:
     """Whose file it is, of which version, and whether tables and triggers are the ones that we made."""
     if checkup.connection.pragma("application_id") != schema.APPLICATION_ID:
-        yield Finding("problem", "schema", f"{checkup.path.name} is not marked as a database of Kept.", FIX)
+        yield Finding("problem", "schema", f"{checkup.path.name} is not marked as a database of Kept.", RESTORE)
         return
     version = schema.check_version(checkup.connection, checkup.path)
     steps = [step for step in schema.migrations() if step.version <= version]
@@ -236,7 +256,7 @@ def _check_schema(checkup: Checkup) -> Iterator[Finding]:
         expected.close()
     if wrong or not version:
         names = ", ".join(sorted({name for name, _ in wrong})[:NAMED])
-        yield Finding("problem", "schema", f"Tables or triggers differ from the schema ({names}).", FIX)
+        yield Finding("problem", "schema", f"Tables or triggers differ from the schema ({names}).", RESTORE)
     else:
         yield Finding("ok", "schema", f"Schema {version}.")
 
@@ -254,14 +274,14 @@ def _check_pages(checkup: Checkup) -> Iterator[Finding]:
         yield Finding("ok", "pages", "SQLite's integrity check passed.")
     else:
         first = verdicts[0].splitlines()[-1][:100]
-        yield Finding("problem", "pages", f"SQLite's integrity check failed. First problem: {first}.", FIX)
+        yield Finding("problem", "pages", f"SQLite's integrity check failed. First problem: {first}.", RESTORE)
 
 
 def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
     """Every page against its checksum. Another program that wrote here, if only what the WAL held, leaves none."""
     first_pages = pages.first_pages(checkup.path)
     if pages.header_denies_checksums(first_pages):
-        yield Finding("problem", "schema", "The header of the file is damaged.", FIX)
+        yield Finding("problem", "schema", "The header of the file is damaged.", RESTORE)
         return
     if pages.reserved_bytes(first_pages) != pages.BYTES:
         message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
@@ -274,10 +294,24 @@ def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
         _, copied = checkup.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         wrong = pages.bad_pages(checkup.path, copied)
     if wrong:
-        message = f"Damaged, or written by another program: {named('page', wrong)}."
-        yield Finding("problem", CHECKSUMS, message, FIX)
+        tables = tables_on(checkup.connection, wrong)
+        where = f" ({', '.join(sorted(tables))})" if tables else ""
+        message = f"Damaged, or written by another program: {named('page', wrong)}{where}."
+        yield Finding("problem", CHECKSUMS, message, SEAL)
     else:
         yield Finding("ok", CHECKSUMS, "Every page matches its checksum.")
+
+
+def tables_on(connection: apsw.Connection, pages: Collection[int]) -> set[str] | None:
+    """The tables and indexes that these pages belong to; None where SQLite cannot tell.
+
+    Tables of the full-text indexes have names such as live_fts_data.
+    """
+    sql = "select distinct s.name from dbstat s join json_each(?) on s.pageno = value"
+    try:
+        return {str(name) for (name,) in connection.execute(sql, (rows.json_text([*pages]),))}
+    except (apsw.Error, UnicodeDecodeError):  # built without dbstat, or damaged where the tables are listed
+        return None
 
 
 def _check_facts(checkup: Checkup) -> Iterator[Finding]:
@@ -286,13 +320,13 @@ def _check_facts(checkup: Checkup) -> Iterator[Finding]:
     marks = [str(mark) for (mark,) in checkup.connection.execute("select mark from tombstones")]
     if damaged := sum(not is_tombstone(mark) for mark in marks):
         message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring them back."
-        yield Finding("problem", "erase", message, FIX)
+        yield Finding("problem", "erase", message, RESTORE)
     for name, value in checkup.connection.execute("select name, value from meta"):
         if str(name).startswith(COUNTER):
             rows.number_of(name, value)
         elif name not in _FACTS:
-            yield Finding("problem", "space", f"The file has an unknown entry ({name[:40]!r}).", FIX)
-    if erase.pending(checkup.connection):
+            yield Finding("problem", "space", f"The file has an unknown entry ({name[:40]!r}).", RESTORE)
+    if schema.pending_scrub(checkup.connection):
         yield Finding("note", "erase", "Cleanup after an erase is pending.", "It will finish on the next open.")
 
 
@@ -308,16 +342,15 @@ def _check_wal(checkup: Checkup) -> Iterator[Finding]:
         n_events, n_messages = max(0, noted.event - found.event), max(0, noted.message - found.message)
         message = f"The last {n_events} events and {n_messages} messages that were acknowledged are missing."
         rest = f"The WAL holds {unread} transactions behind damaged bytes." if unread else "The WAL does not hold them."
-        yield Finding("problem", "wal", f"{message} {rest}", FIX)
+        yield Finding("problem", WAL, f"{message} {rest}", KEEP_THE_REST)
     elif unread:
         message = f"The WAL holds {unread} transactions that SQLite ignores."
-        yield Finding("note", "wal", f"{message} Either a power cut interrupted a write, or the WAL is damaged.")
-    bytes_used = wal.stat().st_size if wal.exists() else 0
-    if bytes_used > _LARGE_WAL_BYTES:
+        yield Finding("note", WAL, f"{message} Either a power cut interrupted a write, or the WAL is damaged.")
+    else:
+        yield Finding("ok", WAL, "No acknowledged write is missing.")
+    if (bytes_used := pages.size_of(wal)) > _LARGE_WAL_BYTES:
         hint = "A program has been reading for a long time. End it."
-        yield Finding("problem", "wal", f"The WAL has grown to {size(bytes_used)}.", hint)
-    elif not found.is_behind(noted):
-        yield Finding("ok", "wal", f"No acknowledged write is missing. The WAL is {size(bytes_used)}.")
+        yield Finding("problem", "disk", f"The WAL has grown to {size(bytes_used)}.", hint)
 
 
 def _check_records(checkup: Checkup) -> Iterator[Finding]:
@@ -326,17 +359,23 @@ def _check_records(checkup: Checkup) -> Iterator[Finding]:
     for noun in NOUNS:
         ids = ids_of(connection, noun)
         if damaged := [id for id in ids if sound_row(connection, noun, id) is None]:
-            yield Finding("problem", noun.noun, f"Damaged: {named(noun.noun, damaged)}.", FIX)
+            yield Finding("problem", noun.noun, f"Damaged: {named(noun.noun, damaged)}.", RESTORE)
         elif noun is Memory:
             yield Finding("ok", noun.noun, f"All {len(ids)} memories match their checksums.")
-    sql = "select at, body, uids, session, checksum from receipts"
-    receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
-    sql = "select name, note, checksum from file_notes"
-    if any(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql)):
-        yield Finding("problem", "notes", "Notes about files are damaged. They will be made again.", FIX)
-    if receipts:
-        message = f"{receipts} receipts of past recalls are damaged."
-        yield Finding("problem", "notes", message, FIX)
+
+
+def _check_notes(checkup: Checkup) -> Iterator[Finding]:
+    """Every receipt and every note about a file against its checksum."""
+    for noun, table in NOTE_TABLES.items():
+        if n_damaged := len(damaged_notes(checkup.connection, table)):
+            yield Finding("problem", NOTES, f"Damaged: {counted(n_damaged, noun)}. No memory depends on them.", FIX)
+
+
+def damaged_notes(connection: apsw.Connection, table: NoteTable) -> list[Any]:
+    """The keys of the rows that are not what was written."""
+    sql = f"select {table.key}, {table.columns}, checksum from {table.name}"
+    found: Any = connection.execute(sql)
+    return [key for key, *values, checksum in found if rows.checksum(values) != checksum]
 
 
 def _check_conversations(checkup: Checkup) -> Iterator[Finding]:
@@ -355,7 +394,7 @@ def _check_conversations(checkup: Checkup) -> Iterator[Finding]:
     for session, body in connection.execute("select session, body from packed_sessions"):
         from_pack(str(session), body)
     if damaged:
-        yield Finding("problem", "messages", f"Damaged: {named('message', damaged)}.", FIX)
+        yield Finding("problem", "messages", f"Damaged: {named('message', damaged)}.", RESTORE)
     else:
         yield Finding("ok", "messages", f"All {len(ids)} messages match their checksums.")
 
@@ -466,7 +505,7 @@ def _check_orphans(checkup: Checkup) -> Iterator[Finding]:
     if broken:
         tables = ", ".join(sorted({str(table) for table, *_ in broken}))
         message = f"{len(broken)} rows of {tables} refer to rows that do not exist."
-        yield Finding("problem", "orphans", message, FIX)
+        yield Finding("problem", "orphans", message, RESTORE)
     uids = {uid_text(uid) for (uid,) in checkup.connection.execute("select uid from memories")}
     pairs: Any = checkup.connection.execute("select id, left, right from conflicts").fetchall()
     if ids := [id for id, *both in pairs if not uids.issuperset(both)]:
@@ -480,8 +519,9 @@ _CHECKS: dict[str, Check] = {
     "pages": _check_pages,
     CHECKSUMS: _check_checksums,
     "space": _check_facts,
-    "wal": _check_wal,
+    WAL: _check_wal,
     "memory": _check_records,
+    NOTES: _check_notes,
     "messages": _check_conversations,
     "words": _check_words,
     "index": _check_index,

@@ -1,7 +1,7 @@
 """The journal of a file against itself and against the rows: the part of an examination that reads every event.
 
-An earlier repair may have found events, payloads or records gone; its own event says which, and from then on that is
-a note and no longer a problem. Rule: whatever is missing must be accounted for by an event that is there.
+A repair by Kept 0.2 may have found events, payloads or records gone; its own event says which, and from then on that
+is a note and no longer a problem. Rule: whatever is missing must be accounted for by an event that is there.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -16,11 +16,11 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Corrupt
 from kept.model import NOUNS, SMALL_NOUNS, Conflict, Event, Memory, Record
+from kept.storage.findings import NAMED, RESTORE, Finding, named
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.encoding import uid_blob, uid_text
-from kept.storage.sqlite.health import FIX, NAMED, Finding, named
 
-REPAIR = "repair"  # the action of the event that says what could not be saved
+REPAIR = "repair"  # the action of the event in which Kept 0.2 said what it could not save
 JOURNAL = "journal"  # and its subject
 
 _OUTSIDE = frozenset({"use_count", "last_used_at", "space"})  # fields of a memory that no event records
@@ -56,9 +56,9 @@ def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Fin
     n_events = int(connection.execute("select count(*) from events").get)
     wrong = journal.broken_links(_read(connection, scan), _Gaps(scan))
     if scan.damaged:
-        yield Finding("problem", "journal", f"Damaged: {named('event', scan.damaged)}.", FIX)
+        yield Finding("problem", "journal", f"Damaged: {named('event', scan.damaged)}.", RESTORE)
     if wrong:
-        yield Finding("problem", "journal", f"The journal's chain is broken: {'; '.join(wrong[:NAMED])}.", FIX)
+        yield Finding("problem", "journal", f"The journal's chain is broken: {'; '.join(wrong[:NAMED])}.", RESTORE)
     if not scan.damaged and not wrong:
         yield Finding("ok", "journal", f"All {n_events} events form an unbroken chain.")
     if scan.lost["events"]:
@@ -86,7 +86,7 @@ def _matches_history(record: Record | None, fields: dict[str, Any]) -> bool:
     return _comparable(journal.wire(record)) == _comparable(fields)
 
 
-def missing_payloads(events: Collection[Event], conflicts: Collection[int], erased: Mapping[str, int]) -> list[int]:
+def _missing_payloads(events: Collection[Event], conflicts: Collection[int], erased: Mapping[str, int]) -> list[int]:
     """The events whose payload is gone although nothing erased it. A conflict goes with a memory that it names."""
 
     def is_erased(event: Event) -> bool:
@@ -150,9 +150,9 @@ def _check_payloads(connection: apsw.Connection, scan: JournalScan) -> Iterator[
         yield Finding("note", "journal", f"The payload of {named('event', seqs)} was erased by event {by}.")
     if len(erased) > NAMED:
         yield Finding("note", "journal", f"The payloads of {len(erased) - NAMED} more memories were erased.")
-    missing = missing_payloads(scan.without_payload, ids_of(connection, Conflict), scan.erased_by)
+    missing = _missing_payloads(scan.without_payload, ids_of(connection, Conflict), scan.erased_by)
     if missing := sorted(set(missing) - scan.lost["payloads"]):
-        yield Finding("problem", "journal", f"Payload missing: {named('event', missing)}.", FIX)
+        yield Finding("problem", "journal", f"Payload missing: {named('event', missing)}.", RESTORE)
 
 
 def _check_subjects(connection: apsw.Connection, scan: JournalScan) -> Iterator[Finding]:
@@ -162,12 +162,12 @@ def _check_subjects(connection: apsw.Connection, scan: JournalScan) -> Iterator[
     there = {uid_text(uid): int(id) for uid, id in connection.execute("select uid, id from memories")}
     if gone := sorted(memories - scan.gone - scan.lost["records"] - there.keys()):
         some = ", ".join(gone[:NAMED]) + (f", … ({len(gone)} in all)" if len(gone) > NAMED else "")
-        yield Finding("problem", "journal", f"In the journal, but missing: {some}.", FIX)
+        yield Finding("problem", "journal", f"In the journal, but missing: {some}.", RESTORE)
     if back := [there[uid] for uid in scan.gone & there.keys()]:
-        yield Finding("problem", "journal", f"Erased, but still there: {named('memory', back)}.", FIX)
+        yield Finding("problem", "journal", f"Erased, but still there: {named('memory', back)}.", RESTORE)
     if untold := [id for uid, id in there.items() if uid not in memories]:
         message = f"Not in the journal: {named('memory', untold)}."
-        yield Finding("note" if has_gaps else "problem", "journal", message, "" if has_gaps else FIX)
+        yield Finding("note" if has_gaps else "problem", "journal", message, "" if has_gaps else RESTORE)
 
 
 def _check_states(connection: apsw.Connection, scan: JournalScan, noun: type[Record]) -> Iterator[Finding]:
@@ -193,7 +193,7 @@ def _check_states(connection: apsw.Connection, scan: JournalScan, noun: type[Rec
             differing.append(subject)
     if differing:
         message = f"{len(differing)} differ from the journal: {', '.join(differing[:NAMED])}."
-        yield Finding("problem", noun.noun, message, FIX)
+        yield Finding("problem", noun.noun, message, RESTORE)
 
 
 def _comparable(fields: dict[str, Any]) -> dict[str, Any]:

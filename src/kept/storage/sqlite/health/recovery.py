@@ -1,8 +1,9 @@
-"""Repair a SQLite space: rebuild what can be derived, and rescue the rest into a new file.
+"""Repair a SQLite space in place: make again whatever follows from the rows, and accept whatever proves right.
 
-salvage.py finds what can be saved and writes a new file; this module runs the steps in order. Rule: a damaged file is
-never changed, deleted or replaced before a synced copy of it lies beside it. Only sound data is changed in place:
-indexes are rebuilt, and pages get the checksum of what they hold.
+Indexes, words, counts and vectors are built again; damaged notes are dropped; pages whose content proves right get
+their checksum; and when only the end of the WAL is lost, the file goes on without it. Damaged memories, messages and
+events are not repaired: a backup is the way back (fallback.py). Rule: nothing is overwritten that cannot be made again,
+unless a synced copy of the file lies beside it.
 """
 
 import logging
@@ -14,24 +15,34 @@ from pathlib import Path
 import apsw
 
 from kept import text
-from kept.errors import Busy, Corrupt, SchemaTooNew
-from kept.model import Memory
+from kept.errors import Busy
+from kept.model import NOUNS, Memory
 from kept.storage.files import sync, unused, write_synced
+from kept.storage.findings import RESTORE, Finding, counted, named
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, erase, index, messages, pages, rows, schema, vectors
 from kept.storage.sqlite.connection import connect, translated
-from kept.storage.sqlite.health import Finding, named
-from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, NOT_CHECKED, SHELVES, examine, look
+from kept.storage.sqlite.health.check import (
+    BESIDE,
+    CHECKSUMS,
+    DERIVED,
+    NOT_CHECKED,
+    NOTE_TABLES,
+    SHELVES,
+    WAL,
+    damaged_notes,
+    look,
+    run_checks,
+    tables_on,
+)
 from kept.storage.sqlite.health.history import ids_of, sound_row
-from kept.storage.sqlite.health.salvage import build, salvage
-from kept.storage.sqlite.pages import Image, wal_of
+from kept.storage.sqlite.pages import wal_of
 from kept.storage.sqlite.schema import INDEXES, AllOrNothing
 
 log = logging.getLogger("kept")
 
 _COPY_BYTES = 1024 * 1024
-_DERIVED = frozenset({"index", "statistics", "vectors", "words"})  # can be rebuilt inside the file
 # Notes that no checksum, journal or index proves, and the tables and indexes that hold them.
 _NOTES = {
     "links": {"memory_links", "memory_links_back"},
@@ -42,30 +53,38 @@ _NOT_OURS = frozenset({"sqlite", "disk", "permissions"})  # nothing that another
 
 
 def repair(path: Path, *, now: datetime) -> list[Finding]:
-    """Correct what `examine` finds, and report what was done and what is lost.
+    """Correct in place whatever can be corrected, and report what was done, what is lost, and what is left to restore.
 
-    Raises Busy when the file is in use, SchemaTooNew or InvalidInput when another version of Kept wrote it, and Corrupt
-    when nothing could be saved; then it is as it was.
+    Raises Busy when the file is in use, and SchemaTooNew or InvalidInput when another version of Kept wrote it.
     """
     done = list(_close_to_others(path))
     if pages.is_being_swept(path):
         with _turn(path), translated(path):
             erase.recover_sweep(path)
     problems = _problems(path, now)
-    if "schema" in problems and CHECKSUMS not in problems:  # no byte has changed: it is the file of another version
-        with suppress(apsw.Error), closing(look(path)) as connection:  # or it is no file of ours at all
-            schema.check_steps(connection, path)
-    if problems & _DERIVED and problems <= _DERIVED | {CHECKSUMS}:
+    if "schema" in problems and CHECKSUMS not in problems:
+        _check_version(path)
+    if problems & DERIVED and problems <= DERIVED | {CHECKSUMS}:
         with _turn(path):
             done += _rebuild_indexes(path)
         problems = _problems(path, now)
     if problems == {CHECKSUMS} and _is_whole_but_for_checksums(path, now):
         done += _seal(path)
         problems = _problems(path, now)
-    if problems:
+    if problems == {WAL}:
         with _turn(path), translated(path):
-            done += _rebuild(path, now)
+            done += _go_on_without_the_lost(path)
+        problems = _problems(path, now)
+    if problems:
+        done.append(Finding("problem", "repair", f"Not repaired: {', '.join(sorted(problems))}.", RESTORE))
     return done or [Finding("ok", "repair", "There is nothing to repair.")]
+
+
+def _check_version(path: Path) -> None:
+    """Raise SchemaTooNew or InvalidInput when no byte has changed, but another version of Kept wrote the file."""
+    with suppress(apsw.Error), closing(look(path)) as connection:  # or it is no file of ours at all
+        schema.check_version(connection, path)
+        schema.check_steps(connection, path)
 
 
 def seal_if_whole(path: Path, *, now: datetime) -> bool:
@@ -83,7 +102,7 @@ def seal_if_whole(path: Path, *, now: datetime) -> bool:
 
 def _is_whole_but_for_checksums(path: Path, now: datetime) -> bool:
     """Whether everything was looked at, and nothing is wrong but checksums of pages."""
-    found = [finding for finding in examine(path, now=now, deep=True) if finding.check not in _NOT_OURS]
+    found = [finding for finding in run_checks(path, now=now, deep=True) if finding.check not in _NOT_OURS]
     wrong = {finding.check for finding in found if finding.level == "problem"}
     unknown = {finding.check for finding in found if finding.message.startswith(NOT_CHECKED)}
     if wrong <= {CHECKSUMS} and unknown & {CHECKSUMS, "index"}:
@@ -92,7 +111,7 @@ def _is_whole_but_for_checksums(path: Path, now: datetime) -> bool:
 
 
 def _problems(path: Path, now: datetime) -> set[str]:
-    found = examine(path, now=now, deep=True)
+    found = run_checks(path, now=now, deep=True)
     return {finding.check for finding in found if finding.level == "problem"} - _NOT_OURS
 
 
@@ -133,10 +152,8 @@ def _seal(path: Path) -> list[Finding]:
 
 def _drop_notes(connection: apsw.Connection, wrong: Collection[int]) -> list[str]:
     """Drop the links and the vectors if they have a page among these, and say which."""
-    try:
-        sql = "select distinct s.name from dbstat s join json_each(?) on s.pageno = value"
-        in_doubt = {str(name) for (name,) in connection.execute(sql, (rows.json_text([*wrong]),))}
-    except apsw.SQLError:  # this SQLite was built without dbstat
+    in_doubt = tables_on(connection, wrong)
+    if in_doubt is None:
         in_doubt = {name for names in _NOTES.values() for name in names} if wrong else set()
     dropped = [what for what, names in _NOTES.items() if in_doubt & names]
     if "links" in dropped:
@@ -147,10 +164,11 @@ def _drop_notes(connection: apsw.Connection, wrong: Collection[int]) -> list[str
 
 
 def _rebuild_indexes(path: Path) -> list[Finding]:
-    """Words, indexes and counts from the rows. When that fails, the file needs more than this."""
+    """Words, indexes and counts from the rows; damaged notes go. When that fails, the file needs more than this."""
     connection = connect(path, is_verified=False)
     try:
         with AllOrNothing(connection):
+            dropped = _drop_damaged_notes(connection)
             _prepare_words_again(connection)
             for shelf in INDEXES:
                 connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")
@@ -175,7 +193,21 @@ def _rebuild_indexes(path: Path) -> list[Finding]:
         return []
     finally:
         connection.close()
-    return [Finding("ok", "index", "The search indexes were rebuilt. Nothing is lost.")]
+    return [*dropped, Finding("ok", "index", "The search indexes were rebuilt. No memory is lost.")]
+
+
+def _drop_damaged_notes(connection: apsw.Connection) -> list[Finding]:
+    """Drop the receipts and the notes about files that are not what was written; all of a table with broken text."""
+    findings = []
+    for noun, table in NOTE_TABLES.items():
+        try:
+            damaged = damaged_notes(connection, table)
+        except UnicodeDecodeError:
+            damaged = [key for (key,) in connection.execute(f"select {table.key} from {table.name}")]
+        connection.executemany(f"delete from {table.name} where {table.key} = ?", [(key,) for key in damaged])
+        if damaged:
+            findings.append(Finding("note", "notes", f"Dropped, because damaged: {counted(len(damaged), noun)}."))
+    return findings
 
 
 def _prepare_words_again(connection: apsw.Connection) -> None:
@@ -193,52 +225,32 @@ def _prepare_words_again(connection: apsw.Connection) -> None:
         connection.execute(sql, (*prepared[-2:], rows.checksum(prepared), message_id))
 
 
-def _rebuild(path: Path, now: datetime) -> list[Finding]:
-    """Save what can be saved into a new file, and let that take the name."""
-    accepted = _frames_that_sqlite_reads(path)
+def _go_on_without_the_lost(path: Path) -> list[Finding]:
+    """Go on with what SQLite reads when acknowledged writes are missing at the end; keep the files as they were."""
     with _alone_with(path) as file:
-        wal = wal_of(path)
-        older = (Image(file, wal, frames=frames) for frames in (accepted, 0))
-        saved = salvage(Image(file, wal), older)
-        if saved.is_empty:
-            raise Corrupt(
-                f"{path} holds nothing that Kept could recover.",
-                hint="The file is unchanged. `kept restore FILE` restores a backup.",
-            )
-        rebuilt = path.with_name(path.name + ".rebuilt")
-        leftovers = [rebuilt.with_name(rebuilt.name + suffix) for suffix in BESIDE]
-        try:
-            for leftover in leftovers:
-                leftover.unlink(missing_ok=True)
-            findings = build(rebuilt, saved, acknowledged.noted(path), now)
-            if problems := _problems(rebuilt, now):
-                raise Corrupt(f"{path} could not be repaired: the new file also has problems ({', '.join(problems)}).")
-            sync(rebuilt)
-            copy = _copy_aside(path, file)
-            wal.unlink(missing_ok=True)
-            path.with_name(path.name + "-shm").unlink(missing_ok=True)
-            rebuilt.replace(path)
-            sync(path.parent)
-            # Whoever opened the old file in the meantime, and waits for us, must not take it for the new one.
-            file.xWrite(bytes(16), 0)
-        finally:
-            for leftover in leftovers:
-                leftover.unlink(missing_ok=True)
-    return [Finding("note", "file", f"The damaged file is kept as {copy.name}."), *findings]
+        copy = _copy_aside(path, file)
+    noted = acknowledged.noted(path)
+    connection = connect(path)
+    try:
+        found = acknowledged.position_of(connection)
+        n_events, n_messages = max(0, noted.event - found.event), max(0, noted.message - found.message)
+        with AllOrNothing(connection):
+            _give_no_id_again(connection, n_events, n_messages)
+        erase.empty_the_wal(connection)
+    finally:
+        connection.close()
+    acknowledged.clear(path, durably=True)
+    lost = f"Lost: the last {counted(n_events, 'event')} and {counted(n_messages, 'message')}."
+    return [Finding("problem", WAL, lost, f"{copy.name} and its WAL are the files as they were.")]
 
 
-def _frames_that_sqlite_reads(path: Path) -> int:
-    """How much of the WAL is beyond doubt. Raises SchemaTooNew for a file that is none of ours to repair."""
-    with suppress(apsw.Error):
-        connection = look(path)
-        try:
-            newest = int(connection.execute("select max(version) from migrations").get or 0)
-            if newest > schema.LATEST:  # and not only a damaged number in the header
-                raise SchemaTooNew(f"{path} was written by a newer kept.", hint="Repair it with that version.")
-            return connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0]
-        finally:
-            connection.close()
-    return 0
+def _give_no_id_again(connection: apsw.Connection, n_events: int, n_messages: int) -> None:
+    """Skip the ids of whatever is lost: an event gives at most one."""
+    skipped = {rows.table_of(noun): n_events for noun in NOUNS} | {"messages": n_messages}
+    for table, number in skipped.items():
+        connection.execute("update sqlite_sequence set seq = seq + ? where name = ?", (number, table))
+        if not connection.changes():
+            connection.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, number))
 
 
 @contextmanager
@@ -250,7 +262,7 @@ def _alone_with(path: Path) -> Iterator[apsw.VFSFile]:
             file.xLock(apsw.SQLITE_LOCK_EXCLUSIVE)
         except apsw.BusyError:
             raise Busy(
-                f"{path} is open in another program, so it cannot be replaced.",
+                f"{path} is open in another program, so it cannot be repaired.",
                 hint="Close the program that uses it (an MCP server, an agent, `kept serve`), then try again.",
             ) from None
         try:
