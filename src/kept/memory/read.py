@@ -20,6 +20,7 @@ from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
 from kept.recall import WORDS_ONLY, Circumstances, Request, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
+from kept.recall.select import is_followed
 from kept.storage.shared import block, check_limit
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
@@ -46,15 +47,16 @@ def recall(context: Context, request: Request) -> Recalled:
     )
     storages, now = context.readable(), context.now()
     recalled = answer(context, request, storages, now)
-    returned = [hit.memory for hit in recalled.hits if hit.message is None]
+    hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
         storages,
         now,
         body=body(request, recalled) | cold_mark(context),
         named=[*(hit.memory for hit in recalled.hits), *missed, *recalled.pinned],
-        linked=returned,
-        used=used_by(context, request, returned, now),
+        # A link that brings in a memory must not make itself stronger by that.
+        linked=[hit.memory for hit in hits if not is_followed(hit)],
+        used=used_by(context, request, [hit.memory for hit in hits], now),
     )
     if receipt is None and any(storage.describe().get("read_only") for storage in storages):
         note = "The store is read-only, so this recall was not noted."

@@ -28,6 +28,7 @@ LINK_HALF_LIFE_DAYS = 30.0
 _HALF_STRENGTH = 2.0  # a link of this strength passes on half of a score
 _LINK_STEPS = 2  # memories linked to a hit, and those linked to them
 _FAINTEST_LINK = 0.1
+LINK = "link"  # the factor of a hit that `follow` added
 
 Ranked = TypeVar("Ranked", Scored, Hit)
 
@@ -130,13 +131,18 @@ def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, lim
                     continue
                 known.add(linked.uid)
                 share = strength / (strength + _HALF_STRENGTH)
-                why = {"linked hit": hit.score, "link": share}
+                why = {"linked hit": hit.score, LINK: share}
                 matched = {hit.ref: "recalled together"}
                 next_edge.append(Hit(memory=linked, score=hit.score * share, why=why, matched=matched))
         brought += next_edge
         edge = next_edge
     brought.sort(key=lambda hit: (-hit.score, hit.memory.space, -hit.memory.id))
     return brought[:limit]
+
+
+def is_followed(hit: Hit) -> bool:
+    """Return True if a link added the hit, and not the query."""
+    return LINK in hit.why
 
 
 def _linked(memory: Memory, spaces: dict[str, Reader], now: datetime) -> Iterator[tuple[Memory, float]]:
