@@ -200,6 +200,12 @@ def words(text: str) -> list[str]:
     return list(_read_text(text)[0])
 
 
+@lru_cache(maxsize=8192)
+def phrase(written: str) -> str:
+    """Return a word as an index holds it; of words said together (`sign in`, `sign_in`) all, with blanks between."""
+    return " ".join(token for part in written.replace("_", " ").split() for token in words(part)[:1])
+
+
 def words_and_length(text: str) -> tuple[tuple[str, ...], int]:
     """`words` and `count_words` in one pass; the newest short texts are cached."""
     return _read_short_text(text) if len(text) <= SHORT_TEXT else _read_text(text)

@@ -24,8 +24,8 @@ from msgspec import Struct
 from kept import text
 from kept.ports import Statistics
 from kept.recall.aliases import default_expansions
-from kept.recall.common_words import common, orders, worthless
 from kept.recall.query import SearchWords
+from kept.recall.stems import COMMON, ORDERS, WORTHLESS
 
 ORDINARY = 100  # memories that every store is judged to hold beside its own
 _IN_ORDINARY = 0.002  # the share of them that hold a word at least
@@ -129,8 +129,8 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
 
     The verb of an order ("add …", "fix …") tells what to do, and little of what is asked about.
     """
-    alone = {word: _rarity((word,), statistics) for word in words.literal if word not in worthless()}
-    if (first := next(iter(alone), "")) in orders():
+    alone = {word: _rarity((word,), statistics) for word in words.literal if word not in WORTHLESS}
+    if (first := next(iter(alone), "")) in ORDERS:
         alone[first] *= OF_AN_ORDER
     for run in query.split():
         is_one_word = not run.isascii() or (run.isalpha() and run[1:].islower())
@@ -145,7 +145,7 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
 def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
     """What it is worth that a memory holds one of these words."""
     rows = statistics.rows + ORDINARY
-    share = sum(_IN_ORDINARY_COMMON if word in common() else _IN_ORDINARY for word in family)
+    share = sum(_IN_ORDINARY_COMMON if word in COMMON else _IN_ORDINARY for word in family)
     # A word that nobody has used yet is as rare as one that was used once.
     held: float = max(1, sum(statistics.rows_with.get(word, 0) for word in family))
     if len(family) == 1 and _is_name(family[0]):
@@ -155,7 +155,7 @@ def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
 
 def _is_name(word: str) -> bool:
     """Whether the word is in neither table, of what is said everywhere and of what software work is about."""
-    return word not in common() and not default_expansions(word)
+    return word not in COMMON and not default_expansions(word)
 
 
 def _ways(n: int, k: int) -> float:

@@ -14,7 +14,7 @@ from kept.model import Alias
 from kept.ports import Deadline, Where
 from kept.recall import Circumstances, Request, profile_of, where_of
 from kept.recall.aliases import expansions, searched
-from kept.recall.common_words import common, worthless
+from kept.recall.stems import COMMON, WORTHLESS
 
 ASKED_FOR = "asked for"  # the reason of a word that is in the query itself
 ALIAS_OF = "alias of"
@@ -62,7 +62,7 @@ class SearchWords(Struct, frozen=True):
                 continue
             stand_ins[word] = tuple(dict.fromkeys((*stand_ins.get(word, ()), *others)))
             for other in (token for phrase in others for token in searched(phrase)):
-                if other not in weights and other not in worthless():
+                if other not in weights and other not in WORTHLESS:
                     weights[other], reasons[other] = weight, f"{how} {word}"
         return SearchWords(weights, reasons, stand_ins)
 
@@ -81,7 +81,7 @@ def _asked(query: str) -> list[str]:
     words = text.query_words(query, MOST_READ)
     if len(words) <= text.MAX_QUERY_WORDS:
         return words
-    telling = sorted(words, key=lambda word: (word in worthless(), word in common()))[: text.MAX_QUERY_WORDS]
+    telling = sorted(words, key=lambda word: (word in WORTHLESS, word in COMMON))[: text.MAX_QUERY_WORDS]
     return [word for word in words if word in telling]
 
 

@@ -21,10 +21,10 @@ from kept.model import GLOBAL, Entry, Hit, LeftOut, Memory, Recalled, Task, repl
 from kept.ports import LIVE, Reader, Statistics, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
-from kept.recall.common_words import common, worthless
 from kept.recall.pipeline import open_conflicts
 from kept.recall.query import ASKED_FOR
 from kept.recall.score import file_affinity
+from kept.recall.stems import COMMON, WORTHLESS
 from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
 
@@ -167,7 +167,7 @@ def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
 
 def _telling(prompt: str) -> frozenset[str]:
     """The words of a prompt that tell what it is about."""
-    return frozenset(text.query_words(prompt, 256)) - worthless()
+    return frozenset(text.query_words(prompt, 256)) - WORTHLESS
 
 
 def _fitting_the_prompt(
@@ -191,7 +191,7 @@ def _fitting_the_prompt(
         told = [
             text.as_written(word, situation.prompt if how == ASKED_FOR else hit.memory.content)
             for word, how in hit.matched.items()
-            if word not in worthless()
+            if word not in WORTHLESS
         ]
         words = ", ".join(dict.fromkeys(told))
         yield Entry(memory=hit.memory, why=f"{MATCHES}{words}" if words else FITS)
@@ -216,7 +216,7 @@ def _fit(hit: Hit) -> float:
 def _speaks_of_it(hit: Hit, session: str | None) -> bool:
     """Two of these: it has a telling word of the prompt, is not quite unlikely, is of this session, or a caution."""
     is_caution = hit.memory.kind in CAUTIONS
-    telling_nothing = worthless() if is_caution else worthless() | common()
+    telling_nothing = WORTHLESS if is_caution else WORTHLESS | COMMON
     says_it = any(how == ASKED_FOR and word not in telling_nothing for word, how in hit.matched.items())
     is_likely = (hit.confidence or 0.0) >= LEAST_CONFIDENCE
     is_together = session is not None and hit.memory.source.session == session
@@ -225,7 +225,7 @@ def _speaks_of_it(hit: Hit, session: str | None) -> bool:
 
 def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
     """Whether the project knows what a prompt speaks of: a name, or at least two of its words, and two of five."""
-    words = [word for word in text.query_words(prompt) if word not in worthless() and word not in common()]
+    words = [word for word in text.query_words(prompt) if word not in WORTHLESS and word not in COMMON]
     statistics = sum((reader.statistics(words, LIVE) for reader in readers), Statistics())
     known = {word for word, rows in statistics.rows_with.items() if rows}
     most = max(RARE_ROWS, RARE_SHARE * statistics.rows)
@@ -373,13 +373,13 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
 def _fits(line: str, asked: Set[str]) -> bool:
     """Whether a line says at least two of the things that were asked for, one of them not a common word."""
     shared = asked & set(text.words(line))
-    return len(shared) > 1 and bool(shared - common())
+    return len(shared) > 1 and bool(shared - COMMON)
 
 
 def _names(task: Task, asked: Set[str]) -> bool:
     """Whether a prompt speaks of a task: of two of its words, or of half of what it is called."""
-    words = set(text.words(task.description)) - worthless()
-    shared = asked & words - common()
+    words = set(text.words(task.description)) - WORTHLESS
+    shared = asked & words - COMMON
     return bool(shared) and (2 * len(shared) >= len(words) or _fits(task.description, asked))
 
 

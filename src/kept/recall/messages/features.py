@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from kept import bm25
 from kept.ports import FoundMessage, Prepared, Statistics
-from kept.recall.messages import english
 from kept.recall.messages.question import Question
+from kept.recall.messages.stems import NUMBER_WORDS, TIME_WORDS
 
 SHORT_WORDS = 80  # the neighbours of a longer message say nothing about it
 FULL_WORDS = 40  # a message of that length is not too short to say something
@@ -83,8 +83,8 @@ def describe(
                 "speaker": float(message.speaker in asked_about),
                 "role": float(message.role == ("assistant" if question.asks_reply else "user")),
                 "date": question.moments.fit(message.at),
-                "when": float(question.asks_when and _says(candidate, english.time_words(), _YEAR)),
-                "number": float(question.asks_how_many and _says(candidate, english.number_words(), _DIGITS)),
+                "when": float(question.asks_when and _says(candidate, TIME_WORDS, _YEAR)),
+                "number": float(question.asks_how_many and _says(candidate, NUMBER_WORDS, _DIGITS)),
                 "statement": float(not candidate.is_question),
                 "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
                 "first_person": float(not _FIRST_PERSON.isdisjoint(words)),
