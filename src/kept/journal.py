@@ -6,6 +6,7 @@ over payloads, so that erasing a payload (and its salt) leaves a chain that stil
 """
 
 import operator
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -13,6 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from kept.errors import NotAllowed
+from kept.model import IMPORT as IMPORT
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Task, replace
 from kept.ports import Stamp
 
@@ -20,8 +22,6 @@ FIRST_PREV = "0" * 32  # what the first event of a journal points back to
 Salt = Callable[[int], str]  # that many random bytes in hex
 SALT_BYTES = 16
 UPKEEP = "upkeep"  # the actor of what time does; `undo()` without an event leaves it alone
-
-IMPORT = "import"  # the action by which a memory came from elsewhere; its older events are not taken back one by one
 
 # Undone by difference, so that what others have added since stays.
 COUNTERS: Mapping[str, tuple[float, float]] = {
@@ -357,14 +357,10 @@ def wire(record: Record | None) -> dict[str, Any]:
 
 def _mark(space: str) -> str:
     """A few digits by which a project knows its own groups, and from which nobody can tell which project it is."""
-    from hashlib import blake2b
-
     return blake2b(space.encode(), digest_size=_MARK_DIGITS // 2).hexdigest()
 
 
 def _digest(salt: str, payload: bytes) -> str:
-    from hashlib import blake2b  # loads OpenSSL: 3 ms that a process which only reads need not spend
-
     return blake2b(salt.encode() + payload, digest_size=16).hexdigest()
 
 
@@ -373,6 +369,4 @@ def _hash_of(event: Event) -> str:
 
 
 def _hash(sealed: tuple[Any, ...]) -> str:
-    from hashlib import blake2b
-
     return blake2b(_encode(sealed), digest_size=16).hexdigest()

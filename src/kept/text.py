@@ -17,6 +17,7 @@ and its number in hexadecimal. FTS5 leaves such tokens as they are: the index ho
 import re
 import threading
 import unicodedata
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -132,8 +133,6 @@ def normalise(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """A strong hash (BLAKE2b, 32 hexadecimal digits) of the normalised text. Equal means duplicate."""
-    from hashlib import blake2b  # loads OpenSSL, which takes 4 ms; a process that only reads does not need it
-
     return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -288,16 +287,6 @@ def as_written(token: str, text: str) -> str:
     """The word of a text that became this token, or of which it is a part (`fli`: Fly.io); else the token itself."""
     runs = [run.strip(".,;:!?()[]{}\"'`") for run in text.split()]
     return next((run for n in (1, None) for run in runs if token in words(run)[:n]), token)
-
-
-def whole_json(document: str) -> str:
-    """Return the JSON document with `?` for each half of a surrogate pair, which is not a character.
-
-    Raises ValueError if it is not JSON.
-    """
-    import json  # needed rarely
-
-    return json.dumps(json.loads(document), ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def visible(text: str, *, keep_newlines: bool = True) -> str:

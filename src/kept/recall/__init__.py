@@ -15,7 +15,7 @@ missing from the answer, and `degraded` says so.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -32,6 +32,8 @@ WORDS_ONLY = "kept"  # the profile of a question that no vectors can be compared
 
 # query, hits in order → one factor (0 or more) for each
 Reranker = Callable[[str, Sequence[Hit]], Sequence[float]]
+# candidates of words, how to score more of them, floor, request, circumstances → those of words and vectors, a note
+Join = Callable[..., tuple[list[Any], str | None]]
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -86,6 +88,7 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     timer: Callable[[], float]  # in seconds
     reranker: Reranker | None = None
     embedder: Embedder | None = None  # for profiles with vectors
+    join: Join | None = None  # with an embedder: `hybrid.join`, which a process without vectors does not load
     is_degraded: bool = False  # recall has been slow lately: make do with less
 
 

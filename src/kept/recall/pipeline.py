@@ -35,10 +35,8 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         if guessed.weights != search.words.weights:
             search = _search(request, circumstances, guessed, deadline)
     best, notes = search.best, search.notes
-    if circumstances.embedder is not None:
-        from kept.recall import hybrid
-
-        joined, note = hybrid.join(best, search.score_of, search.floor, request, circumstances)
+    if circumstances.join is not None:
+        joined, note = circumstances.join(best, search.score_of, search.floor, request, circumstances)
         best, notes = best_first(joined), [*notes, note]
     profile = profile_of(request, settings)
     considered = best[: n_considered(request.limit, request.exact_top)]

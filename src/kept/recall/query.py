@@ -105,14 +105,13 @@ def guess(
 
 
 def _near(word: str, circumstances: Circumstances, where: Where, share: float) -> list[str]:
-    from rapidfuzz import process
-    from rapidfuzz.distance import OSA
+    from rapidfuzz import distance, process  # takes 10 ms to import, and most queries have no unknown word
 
     edits = max(1, round(share * len(word)))
     # FTS5 counts the rows of every word that it lists, so ask for few first: a slip is seldom at the beginning.
     for beginning in (word[:3], word[:2], word[:1]):
         known = _vocabulary(beginning, circumstances, where, limit=_NEIGHBOURHOOD)
-        if near := process.extract(word, known, scorer=OSA.distance, score_cutoff=edits, limit=_MOST_PER_WORD):
+        if near := process.extract(word, known, scorer=distance.OSA.distance, score_cutoff=edits, limit=_MOST_PER_WORD):
             return [other for other, _, _ in near]
     return []
 

@@ -17,10 +17,11 @@ from math import prod, sqrt
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import GLOBAL, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
+from kept.model import GLOBAL, IMPORT, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
 from kept.ports import LIVE, Reader, Statistics, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
+from kept.recall.briefing.rules import concerning
 from kept.recall.pipeline import open_conflicts
 from kept.recall.query import ASKED_FOR
 from kept.recall.score import file_affinity
@@ -255,8 +256,6 @@ def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> 
     rules = [memory for memory in found.values() if not memory.is_low_trust and not _out_of_place(memory, situation)]
     if not rules:
         return []
-    from kept.recall.briefing.rules import concerning  # most prompts of a young project can do without it
-
     return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
 
 
@@ -399,8 +398,6 @@ def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]
 def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
     """Label a task that came with an import and has not been touched since: it may be anybody's text."""
     actions = {event.action for reader in readers for event in reader.events(subject=task.subject)}
-    from kept.journal import IMPORT  # a prompt without open tasks does without it
-
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
 
 

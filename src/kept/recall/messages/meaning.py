@@ -10,17 +10,14 @@ Rule: comparing only ever adds to a score, so those that were not compared stay 
 import re
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
-from typing import TYPE_CHECKING
 
 from kept import vectors
 from kept.ports import Deadline, Embedder, Reader
 from kept.recall import embedder_failed
 from kept.recall.messages.features import Candidate, MessagePlace
+from kept.recall.messages.packed import WithPacked
 from kept.recall.messages.weights import MessageWeights
 from kept.recall.models import is_static, likeness, typical_cosine
-
-if TYPE_CHECKING:
-    from kept.recall.messages.packed import WithPacked
 
 COMPARED = 60  # of the candidates, by a static model
 RERANKED = 20  # of the candidates, by a model that reads sentences
@@ -42,7 +39,7 @@ def compare_meanings(
     *,
     weights: MessageWeights,
     embedder: Embedder,
-    reader: "Reader | WithPacked",
+    reader: Reader | WithPacked,
     deadline: Deadline,
 ) -> str | None:
     """Add the feature `meaning`, or `window`, to the best candidates; a note if that failed, or took too long."""
@@ -96,7 +93,7 @@ def _window(candidate: Candidate, around: Texts) -> list[str]:
     return ["\n".join(filter(None, (before[-BESIDE_CHARS:], own, after[:BESIDE_CHARS])))]
 
 
-def _around(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> Texts:
+def _around(candidates: Sequence[Candidate], reader: Reader | WithPacked) -> Texts:
     """The texts of these messages, and of those before and after them."""
     places = {
         (session, n + step) for session, n in (one.place for one in candidates) for step in (-1, 0, 1) if n + step
