@@ -46,23 +46,32 @@ def compare_meanings(
     static = is_static(embedder)
     best = nlargest(COMPARED if static else RERANKED, range(len(candidates)), key=lambda at: scores[at])
     around = {} if static or not weights.window else _around([candidates[at] for at in best], reader)
+    name = "window" if around else "meaning"
+    step = len(best) if static else AT_ONCE
     try:
         [asked] = vectors.pack(embedder.embed([query]))
         # As learned: of a static model the cosine itself counts.
         typical = 0.0 if static else typical_cosine(embedder)
-        step = len(best) if static else AT_ONCE
         for done in range(0, len(best), step):
             if deadline.is_over():
                 return f"Time ran out, so {done} of the best {len(best)} messages were compared by meaning."
             some = best[done : done + step]
             texts = [_window(candidates[at], around) if around else _passages(candidates[at], static) for at in some]
-            near = vectors.cosines(asked, vectors.pack(embedder.embed([text for own in texts for text in own])))
-            for at, own in zip(some, texts, strict=True):
-                features[at]["window" if around else "meaning"] = likeness(max(near[: len(own)]), typical)
-                near = near[len(own) :]
+            for at, nearest in zip(some, _nearest(asked, texts, embedder), strict=True):
+                features[at][name] = likeness(nearest, typical)
     except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
         return embedder_failed(error)
     return None
+
+
+def _nearest(asked: vectors.Vector, texts: Sequence[Sequence[str]], embedder: Embedder) -> list[float]:
+    """Return for each message the cosine of its nearest text with the question."""
+    near = vectors.cosines(asked, vectors.pack(embedder.embed([text for own in texts for text in own])))
+    found = []
+    for own in texts:
+        found.append(max(near[: len(own)]))
+        near = near[len(own) :]
+    return found
 
 
 def usual_texts() -> list[str]:

@@ -7,7 +7,7 @@ whole sentence, often in other words than those that were said. A question may a
 
 import re
 from calendar import monthrange
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
@@ -164,6 +164,11 @@ class Question(Struct, frozen=True, kw_only=True):
     asks_how_many: bool
     asks_reply: bool
 
+    @property
+    def role_asked(self) -> str:
+        """The role of those whose words answer it."""
+        return "assistant" if self.asks_reply else "user"
+
     def without(self, names: Collection[str]) -> "Question":
         """The same question without the names of those who speak, unless nothing would be left."""
         left = {word: weight for word, weight in self.words.weights.items() if word not in names}
@@ -175,19 +180,22 @@ class Question(Struct, frozen=True, kw_only=True):
 def read_question(query: str, now: datetime) -> Question:
     """Read a question; `now` is when it is asked."""
     words = text.query_words(query)
-    left_out = [word for word in words if word in FILLERS]
-    content = [word for word in words if word not in FILLERS] or words
-    is_all_aside = all(word in ASIDES for word in content)
-    asked = SearchWords({word: ASIDE_WEIGHT if word in ASIDES and not is_all_aside else 1.0 for word in content})
+    asked = _weighed([word for word in words if word not in FILLERS] or words)
     lower = query.lower()
     return Question(
         words=_with_other_words(asked, words),
-        fillers=tuple(word for word in left_out if word not in asked.weights),
+        fillers=tuple(word for word in words if word in FILLERS and word not in asked.weights),
         moments=moments(query, now),
         asks_when=_WHEN.search(lower) is not None,
         asks_how_many=_HOW_MANY.search(lower) is not None,
         asks_reply=_REPLY.search(lower) is not None,
     )
+
+
+def _weighed(content: Sequence[str]) -> SearchWords:
+    """Give less weight to asides, unless there is nothing else."""
+    is_all_aside = ASIDES.issuperset(content)
+    return SearchWords({word: ASIDE_WEIGHT if word in ASIDES and not is_all_aside else 1.0 for word in content})
 
 
 def _with_other_words(asked: SearchWords, words: Collection[str]) -> SearchWords:
