@@ -7,7 +7,7 @@ Rule: a question gets only the rules that speak of what it asks, or of how to an
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from kept import text, worth
 from kept.model import Memory
@@ -34,10 +34,7 @@ def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Me
     """The rules that concern what a prompt asks for, the nearest first. `asked` are its telling words."""
     concerns = _concerns(prompt, asked)
     held = {rule.uid: frozenset(text.words(rule.content)) for rule in rules}
-    n_holding = Counter(word for words in held.values() for word in words)
-    everywhere = {word for word, n in n_holding.items() if n > max(FEW, len(rules) / 3)}
-    near = asked | {other for others in expansions(sorted(asked), ()).values() for other in others}
-    telling = near - COMMON - WORTHLESS - everywhere
+    telling = _telling(asked, held)
 
     def rank(rule: Memory) -> tuple[int, bool, float, int]:
         known = rule.importance * worth.feedback_factor(rule.feedback)
@@ -51,6 +48,14 @@ def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Me
             chosen.append(rule)
             said |= own
     return chosen
+
+
+def _telling(asked: Set[str], held: Mapping[str, Set[str]]) -> Set[str]:
+    """Return the words asked for and their aliases that tell one rule from another."""
+    n_holding = Counter(word for words in held.values() for word in words)
+    everywhere = {word for word, n in n_holding.items() if n > max(FEW, len(held) / 3)}
+    near = asked | {other for others in expansions(sorted(asked), ()).values() for other in others}
+    return near - COMMON - WORTHLESS - everywhere
 
 
 def _holds_here(held: Set[str], telling: Set[str], concerns: Set[str]) -> bool:

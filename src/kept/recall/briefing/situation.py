@@ -175,13 +175,9 @@ def _fitting_the_prompt(
     recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[LeftOut]
 ) -> Iterator[Entry]:
     """What fits well, and what is near to that; or, where the project knows what the prompt speaks of, the nearest."""
-    hits: Sequence[Hit] = ()
-    if recalled.hits or (floor and _is_about_this(situation.prompt, readers)):
-        considered = [*recalled.hits, *(miss.hit for miss in recalled.misses if floor)]
-        hits = _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
     of_tier: Counter[str] = Counter()
     most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
-    for hit in hits:
+    for hit in _near_hits(recalled, readers, situation, floor):
         tier = tier_of(hit.memory)
         if of_tier[tier] >= most:
             continue
@@ -189,13 +185,26 @@ def _fitting_the_prompt(
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
             continue
         of_tier[tier] += 1
-        told = [
-            text.as_written(word, situation.prompt if how == ASKED_FOR else hit.memory.content)
-            for word, how in hit.matched.items()
-            if word not in WORTHLESS
-        ]
-        words = ", ".join(dict.fromkeys(told))
-        yield Entry(memory=hit.memory, why=f"{MATCHES}{words}" if words else FITS)
+        yield Entry(memory=hit.memory, why=_why(hit, situation.prompt))
+
+
+def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float) -> Sequence[Hit]:
+    """Return the hits and near misses worth telling; none if nothing fits and the prompt is about something else."""
+    if not recalled.hits and not (floor and _is_about_this(situation.prompt, readers)):
+        return ()
+    considered = [*recalled.hits, *(miss.hit for miss in recalled.misses if floor)]
+    return _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
+
+
+def _why(hit: Hit, prompt: str) -> str:
+    """Name the words by which a hit fits, as they are written."""
+    told = [
+        text.as_written(word, prompt if how == ASKED_FOR else hit.memory.content)
+        for word, how in hit.matched.items()
+        if word not in WORTHLESS
+    ]
+    words = ", ".join(dict.fromkeys(told))
+    return f"{MATCHES}{words}" if words else FITS
 
 
 def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:
@@ -243,20 +252,25 @@ def _names_in(prompt: str) -> set[str]:
 
 def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
     """What people want done or left alone in work of this sort, whatever it is about."""
-    found: dict[str, Memory] = {}
-    for where in (
-        Where(kinds=RULE_KINDS, seen_by=situation.seen_by),
-        Where(tags=RULE_TAGS, seen_by=situation.seen_by),
-    ):
-        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
-        for reader in readers:
-            found |= {
-                hit.memory.uid: hit.memory for hit in reader.search(words, where, limit=NEWEST_RULES, newest=True)
-            }
-    rules = [memory for memory in found.values() if not memory.is_low_trust and not _out_of_place(memory, situation)]
+    rules = [
+        memory
+        for memory in _newest_rules(readers, situation.seen_by)
+        if not memory.is_low_trust and not _out_of_place(memory, situation)
+    ]
     if not rules:
         return []
     return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
+
+
+def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
+    """Return the newest preferences, conventions, corrections and commands, each once."""
+    found: dict[str, Memory] = {}
+    for where in (Where(kinds=RULE_KINDS, seen_by=seen_by), Where(tags=RULE_TAGS, seen_by=seen_by)):
+        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
+        for reader in readers:
+            hits = reader.search(words, where, limit=NEWEST_RULES, newest=True)
+            found |= {hit.memory.uid: hit.memory for hit in hits}
+    return list(found.values())
 
 
 def _out_of_place(memory: Memory, situation: Situation) -> str | None:
@@ -328,21 +342,24 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
     if situation.session is None:
         return []
     here = Where(session=situation.session, tiers=("session",))
-    found = [memory for reader in readers for memory in reader.select(here, limit=MOST_FROM_OTHERS)]
     entries = [
         Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
-        for memory in found
-        if is_worth_telling(memory) and memory.source.agent not in (None, situation.agent)
+        for memory in _worth_telling(readers, here)
+        if memory.source.agent not in (None, situation.agent)
     ]
     if situation.since is None:
         return entries
     since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
-    newer = [memory for reader in readers for memory in reader.select(since, limit=MOST_FROM_OTHERS)]
     return entries + [
         Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
-        for memory in newer
-        if is_worth_telling(memory) and memory.source.session not in (None, situation.session)
+        for memory in _worth_telling(readers, since)
+        if memory.source.session not in (None, situation.session)
     ]
+
+
+def _worth_telling(readers: Sequence[Reader], where: Where) -> list[Memory]:
+    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_FROM_OTHERS)]
+    return [memory for memory in found if is_worth_telling(memory)]
 
 
 def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[str], told: Set[str]) -> list[Entry]:
@@ -357,16 +374,20 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
             memory = hit.memory
             if memory.source.session is not None and memory.source.session == situation.session:
                 continue
-            lines = memory.content.split("\n")
-            if situation.has_prompt and not _ASKS_FOR_LAST.search(situation.prompt):
-                lines = [line for line in lines if _fits(line, asked) and _LABEL.sub("", line) not in told]
-            elif not situation.has_prompt:
-                lines = lines[:LAST_SESSION_LINES]
+            lines = _lines_to_tell(memory.content.split("\n"), situation, asked, told)
             if not lines:
                 return []
             shown = replace(memory, content="\n".join(lines))
             return [Entry(memory=shown, why=f"summary of session {memory.source.session or 'unknown'}")]
     return []
+
+
+def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told: Set[str]) -> list[str]:
+    if not situation.has_prompt:
+        return lines[:LAST_SESSION_LINES]
+    if _ASKS_FOR_LAST.search(situation.prompt):
+        return lines
+    return [line for line in lines if _fits(line, asked) and _LABEL.sub("", line) not in told]
 
 
 def _fits(line: str, asked: Set[str]) -> bool:
@@ -407,8 +428,7 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
     pairs: list[Pair] = []
     for reader in readers:
         for conflict in open_conflicts(reader, known.keys()):
-            sides = (conflict.left, conflict.right)
-            left, right = (known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None) for uid in sides)
+            left, right = (known.get(uid) or _live(reader, uid) for uid in (conflict.left, conflict.right))
             if left is None or right is None:  # one was archived or erased: no longer a contradiction
                 continue
             pairs.append((left, right))
@@ -416,6 +436,10 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
                 if rival.uid not in known:
                     _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
     return pairs
+
+
+def _live(reader: Reader, uid: str) -> Memory | None:
+    return next(iter(reader.select(Where(uid=uid), limit=1)), None)
 
 
 def _put_beside(sections: dict[str, list[Entry]], memory: Memory, rival: Entry) -> None:
