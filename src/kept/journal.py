@@ -290,11 +290,11 @@ def _reverts(now: Record | None, then: Record | None) -> list[Revert]:
 
 
 def _before(event: Event, record: Record | None, later: Sequence[Event], at: datetime, call: str) -> Record | None:
-    """The record before the event. Raises NotAllowed when that can't be told, or something came in between."""
+    """Return the record before the event. Raises NotAllowed if it is unknown, or something came in between."""
     changed = cast(Changed, event.changed)
-    record_id = changed["id"][0] or changed["id"][1] if "id" in changed else getattr(record, "id", 0)
-    is_removal = "id" in changed and changed["id"][1] is None
-    if record is not None and (is_removal or record.id != record_id):  # another one has come into its place
+    born, gone = changed["id"] if "id" in changed else (getattr(record, "id", 0), getattr(record, "id", 0))
+    is_removal = "id" in changed and gone is None
+    if record is not None and (is_removal or record.id != (born or gone)):  # another one has come into its place
         raise NotAllowed(
             f"{call} cannot be undone: {event.subject} was added again by {_names(later, 'id')}.",
             hint="Undo the later ones first.",
@@ -305,8 +305,13 @@ def _before(event: Event, record: Record | None, later: Sequence[Event], at: dat
         raise NotAllowed(f"{call} cannot be undone: {event.subject} no longer exists.")
     if "id" in changed or event.action == IMPORT:
         return _unborn(record, at)
+    return _put_back(event, record, later, call)
+
+
+def _put_back(event: Event, record: Record, later: Sequence[Event], call: str) -> Record:
+    """Return the record with the fields that the event changed as they were before."""
     now = wire(record)
-    for name, (old, new) in changed.items():
+    for name, (old, new) in cast(Changed, event.changed).items():
         if name in COUNTERS:
             low, high = COUNTERS[name]
             now[name] = min(high, max(low, round(now[name] + (old or 0) - (new or 0), 9)))

@@ -139,6 +139,7 @@ def fingerprint(text: str) -> str:
 NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
 _WEIGHTLESS = frozenset("a an the of that too also now please".split())
 _OPENING, _CLOSING, _QUOTES, _POINTS = "([{`\"'“‘„«", ")]}`", "\"'”’“»", ".,;:!…"
+_BEFORE_A_POINT = f"{_CLOSING}{_QUOTES}%"
 
 
 def statement(text: str) -> tuple[str, ...]:
@@ -169,13 +170,16 @@ def _without_punctuation(run: str) -> str:
     start, end = 0, len(run)
     while start < end and run[start] in _OPENING:
         start += 1
-    while end > start + 1:
-        last, before = run[end - 1], run[end - 2]
-        is_stop = last in _POINTS and (before.isalnum() or before in _CLOSING or before in _QUOTES or before == "%")
-        if not (is_stop or last in _CLOSING or (last in _QUOTES and not before.isdigit())):
-            break
+    while end > start + 1 and _is_around_a_word(run[end - 1], run[end - 2]):
         end -= 1
     return run[start:end] or run
+
+
+def _is_around_a_word(last: str, before: str) -> bool:
+    """Return True if the last character of a run closes it, and is no part of the value before it."""
+    if last in _POINTS:
+        return before.isalnum() or before in _BEFORE_A_POINT
+    return last in _CLOSING or (last in _QUOTES and not before.isdigit())
 
 
 def djb2_fingerprint(text: str) -> str:
@@ -445,12 +449,16 @@ def _read_any(run: str) -> _Reading:
             ask += [token for token, is_asked in tokens.items() if is_asked]
             count += 1
     if respelled != plain:
-        seen = set(index)
-        for unit in _UNIT.findall(respelled):
-            tokens = {} if unit[0] == _MARK else _tokens(unit)
-            index += [token for token in tokens if token not in seen]
-            ask += [token for token, is_asked in tokens.items() if is_asked and token not in seen]
+        others = _other_tokens(respelled, set(index))
+        index += [token for token, _ in others]
+        ask += [token for token, is_asked in others if is_asked]
     return tuple(index), tuple(ask), count
+
+
+def _other_tokens(respelled: str, known: set[str]) -> list[tuple[str, bool]]:
+    """Return the tokens of a run in its other spelling that are not known; true for those that a query asks for."""
+    units = (unit for unit in _UNIT.findall(respelled) if unit[0] != _MARK)
+    return [found for unit in units for found in _tokens(unit).items() if found[0] not in known]
 
 
 _read_cached = lru_cache(maxsize=32768)(_read_any)  # names come again as well
@@ -591,7 +599,7 @@ def _tidy(run: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _plain(character: str) -> str:
-    """What a character becomes in a token: itself, a plainer one, its number, nothing, or the blank after a unit."""
+    """Return what a character becomes in a token: itself, a plainer one, its number, nothing, or a blank."""
     if character < "\x80":
         return character
     if character in _PLAIN:
@@ -600,7 +608,10 @@ def _plain(character: str) -> str:
         return ""
     if (simpler := unicodedata.normalize("NFKC", character)) != character:
         return "".join(map(_plain, simpler))
-    category = unicodedata.category(character)
+    return _plain_by_category(character, unicodedata.category(character))
+
+
+def _plain_by_category(character: str, category: str) -> str:
     if category == "Nd":
         return str(unicodedata.decimal(character))
     if category[0] in "LN":
