@@ -267,17 +267,22 @@ def plan_undo(
     drafts: dict[str, Record | None] = {}
     own, call = {event.seq for event in group}, _name_of(group)
     for event in sorted(group, key=lambda event: event.seq, reverse=True):
-        if event.changed is None or event.action == "erase":
-            what = "it erased a memory" if event.action == "erase" else "the content it changed was erased"
-            raise NotAllowed(
-                f"{call} cannot be undone: {what}, and erasing is permanent.",
-                hint="`kept history` lists other events; `kept undo EVENT` undoes one.",
-            )
+        _check_not_erased(event, call)
         if event.subject not in found:
             found[event.subject] = drafts[event.subject] = current(event)
         later_ones = [one for one in later(event) if one.seq not in own]
         drafts[event.subject] = _before(event, drafts[event.subject], later_ones, at, call)
     return [step for subject, record in drafts.items() for step in _reverts(found[subject], record)]
+
+
+def _check_not_erased(event: Event, call: str) -> None:
+    if event.changed is not None and event.action != "erase":
+        return
+    what = "it erased a memory" if event.action == "erase" else "the content it changed was erased"
+    raise NotAllowed(
+        f"{call} cannot be undone: {what}, and erasing is permanent.",
+        hint="`kept history` lists other events; `kept undo EVENT` undoes one.",
+    )
 
 
 def _reverts(now: Record | None, then: Record | None) -> list[Revert]:

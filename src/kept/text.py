@@ -502,7 +502,7 @@ def _joined(part: str) -> str:
 def _name_tokens(name: str) -> dict[str, bool]:
     """A run of letters and digits: itself, the humps of camel case, and letters apart from digits (sha256)."""
     if len(name) > MAX_TOKEN_CHARS:
-        return {name[at : at + MAX_TOKEN_CHARS].casefold(): True for at in range(0, len(name), MAX_TOKEN_CHARS)}
+        return _pieces(name)
     whole = name.casefold()
     found = {_stem(whole): True}
     names = [whole]
@@ -513,6 +513,10 @@ def _name_tokens(name: str) -> dict[str, bool]:
         if match := _NAME_AND_NUMBER.fullmatch(each):
             found |= {_stem(piece): True for piece in match.groups() if piece}
     return found
+
+
+def _pieces(blob: str) -> dict[str, bool]:
+    return {blob[at : at + MAX_TOKEN_CHARS].casefold(): True for at in range(0, len(blob), MAX_TOKEN_CHARS)}
 
 
 def _characters_and_bigrams(run: str) -> list[str]:

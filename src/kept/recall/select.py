@@ -116,11 +116,16 @@ def _bar(hits: Sequence[Hit], profile: Profile, *, top: int, takes_summaries: bo
     )
 
 
+def _most_of_one_session(profile: Profile, limit: int) -> int | None:
+    """Two of five; of forty, a project with one long session may fill half. None: any number."""
+    return profile.max_per_session and max(profile.max_per_session, limit // 2 if limit > FEW else 0)
+
+
 class _Places(Struct):
     """The places of an answer while they are taken."""
 
     limit: int
-    most_of_one: int  # of one session; 0: as many as there are
+    most_of_one: int | None  # of one session; None: any number
     hits: list[Hit] = []
     from_session: Counter[str] = field(default_factory=Counter)
 
@@ -137,7 +142,7 @@ class _Places(Struct):
 
     def is_crowded(self, session: str) -> bool:
         """Return True if the session has all the places that one session may take."""
-        return bool(self.most_of_one and session) and self.from_session[session] >= self.most_of_one
+        return bool(self.most_of_one and session and self.from_session[session] >= self.most_of_one)
 
 
 def select(
@@ -149,9 +154,7 @@ def select(
     facts only if it is asked for.
     """
     bar = _bar(hits, profile, top=top, takes_summaries=takes_summaries)
-    # Two of five; of forty, a project with one long session may fill half.
-    most_of_one = profile.max_per_session and max(profile.max_per_session, limit // 2 if limit > FEW else 0)
-    places = _Places(limit, most_of_one)
+    places = _Places(limit, _most_of_one_session(profile, limit))
     crowded: list[Hit] = []  # a place that no other session takes is theirs, if they fit well
     misses: list[Miss] = []
     for rank, hit in enumerate(hits):

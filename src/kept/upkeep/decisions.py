@@ -51,12 +51,16 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
         return None
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
-    # A used candidate is confirmed, also after its quarantine; one of low trust never is without a person.
-    if rules.confirms and memory.use_count and not memory.is_low_trust:
+    if _is_to_confirm(memory, rules):
         return UpkeepDecision(memory=memory, action="confirm", reason="used by another session")
     if is_penalised(memory) or worth.days_between(_here_since(memory, rules), now) * 24 < rules.quarantine_hours:
         return None
     return UpkeepDecision(memory=memory, action="penalise", reason=f"not used within {rules.quarantine_hours} hours")
+
+
+def _is_to_confirm(memory: Memory, rules: UpkeepRules) -> bool:
+    """Return True for a used candidate, also after its quarantine; one of low trust needs a person."""
+    return rules.confirms and memory.use_count > 0 and not memory.is_low_trust
 
 
 def _has_shelf_life(memory: Memory, retention: Retention) -> bool:

@@ -9,7 +9,7 @@ what was done.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import pairwise
 from math import prod, sqrt
@@ -428,7 +428,7 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
     pairs: list[Pair] = []
     for reader in readers:
         for conflict in open_conflicts(reader, known.keys()):
-            left, right = (known.get(uid) or _live(reader, uid) for uid in (conflict.left, conflict.right))
+            left, right = (_side(uid, known, reader) for uid in (conflict.left, conflict.right))
             if left is None or right is None:  # one was archived or erased: no longer a contradiction
                 continue
             pairs.append((left, right))
@@ -438,8 +438,8 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
     return pairs
 
 
-def _live(reader: Reader, uid: str) -> Memory | None:
-    return next(iter(reader.select(Where(uid=uid), limit=1)), None)
+def _side(uid: str, known: Mapping[str, Memory], reader: Reader) -> Memory | None:
+    return known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None)
 
 
 def _put_beside(sections: dict[str, list[Entry]], memory: Memory, rival: Entry) -> None:

@@ -198,9 +198,13 @@ def _beside(candidates: Sequence[Candidate], reader: Reader | WithPacked) -> lis
     """The short messages next to the best short ones: an answer need not repeat the words of the question."""
     short = [candidate for candidate in candidates if candidate.is_short and candidate.match > 0]
     best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.match)]
-    known = {candidate.place for candidate in candidates}
-    unknown = sorted({(session, n - step) for session, n in best for step in NEIGHBOURS if n - step > 0} - known)
+    unknown = sorted(_next_to(best) - {candidate.place for candidate in candidates})
     return [one for one in reader.messages_at(unknown) if one.n_words <= SHORT_WORDS]
+
+
+def _next_to(places: Sequence[MessagePlace]) -> set[MessagePlace]:
+    """Return the places of the messages whose neighbours these are."""
+    return {(session, n - step) for session, n in places for step in NEIGHBOURS if n - step > 0}
 
 
 def _hits(described: Described, request: Request, space: str) -> Iterator[Hit]:
