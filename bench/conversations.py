@@ -19,7 +19,7 @@ import kept
 from bench.measure import Bar, interleaved, options, p50, p95, report
 from bench.quality import SETTINGS
 from kept.model import Message
-from kept.recall.messages import english
+from kept.recall.messages import stems
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MOST_CPU_MS = 20.0
@@ -35,7 +35,7 @@ class Talk:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        everyday = sorted({*english.related(), *english.kinds(), *english.forms()})
+        everyday = sorted({*stems.RELATED, *stems.KINDS, *stems.FORMS})
         made_up = ("".join(self.rng.choices(SYLLABLES, k=self.rng.randint(2, 4))) for _ in iter(int, 1))
         self.rng.shuffle(everyday)
         self.words = [*everyday, *islice(made_up, VOCABULARY - len(everyday))]

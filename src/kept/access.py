@@ -67,9 +67,13 @@ def goes_unasked(before: Record | None, after: Record | None, action: str, *, is
     if before is not None or action == "promote":
         return False
     if isinstance(after, Memory):
-        is_pattern = after.kind == "pattern" and after.status in ("candidate", "confirmed")
-        return is_pattern and is_heard and not after.is_low_trust
+        return is_heard and _is_plain_pattern(after)
     return isinstance(after, Conflict)
+
+
+def _is_plain_pattern(memory: Memory) -> bool:
+    """Return True for a pattern that is not pinned or archived, and not of low trust."""
+    return memory.kind == "pattern" and memory.status in ("candidate", "confirmed") and not memory.is_low_trust
 
 
 def _says_the_same(before: Memory, after: Memory) -> bool:

@@ -5,8 +5,13 @@ the distribution is `kept-memory`. Rule: every hint takes its command from `inst
 on how Kept was installed: from a checkout, from a file or from the index.
 """
 
+import json
+import re
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 NAME = "kept-memory"
 VERSION = "0.2.0"  # the build reads it from here
@@ -14,8 +19,6 @@ VERSION = "0.2.0"  # the build reads it from here
 
 def install_line(extra: str = "", *options: str) -> str:
     """Return the pip command that installs Kept with an extra, from the place where this installation came from."""
-    import shlex  # and other modules below: only hints need them, and importing them takes milliseconds
-
     wanted = f"[{extra}]" if extra else ""
     origin = _origin()
     url: str = origin.get("url", "")
@@ -34,23 +37,22 @@ def install_line(extra: str = "", *options: str) -> str:
 
 def _origin() -> dict[str, Any]:
     """Read where pip found this installation (direct_url.json, PEP 610). Empty if it came from the index."""
-    import json
-    from importlib import metadata
-
-    try:
-        noted = metadata.distribution(NAME).read_text("direct_url.json")
-    except metadata.PackageNotFoundError:  # the folder `src` of a checkout is on the path, and nothing is installed
+    # Not by importlib.metadata, which takes longer to import than many a command takes.
+    pattern = f"{NAME.replace('-', '_')}-*.dist-info"
+    installed = next((found for place in sys.path for found in sorted(Path(place).glob(pattern))), None)
+    if installed is None:  # the folder `src` of a checkout is on the path, and nothing is installed
         checkout = Path(__file__).resolve().parents[2]
         is_checkout = (checkout / "pyproject.toml").is_file()
         return {"url": checkout.as_uri(), "dir_info": {"editable": True}} if is_checkout else {}
-    origin: dict[str, Any] = json.loads(noted) if noted else {}
+    noted = installed / "direct_url.json"
+    origin: dict[str, Any] = json.loads(noted.read_text("utf-8")) if noted.is_file() else {}
     return origin
 
 
 def _folder(url: str) -> Path | None:
     """Return the local path of a file URL: the folder of a checkout, or a wheel."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
     parts = urlsplit(url)
-    return Path(url2pathname(parts.path)) if parts.scheme == "file" else None
+    if parts.scheme != "file":
+        return None
+    path = unquote(parts.path)
+    return Path(path[1:] if re.match("/[A-Za-z]:", path) else path)  # file:///C:/kept is C:/kept

@@ -37,18 +37,20 @@ def parse_ref(ref: int | str) -> Ref:
     if isinstance(ref, int) and not isinstance(ref, bool):
         if 0 < ref <= MAX_ID:
             return Ref(id=ref)
-    elif isinstance(ref, str):
-        text = ref.strip()
-        if _UID.fullmatch(text.lower()):
-            return Ref(uid=text.lower())
-        if match := _REF.fullmatch(text):
-            letter, digits = match[1] or match[3], match[2] or match[4]
-            if 0 < int(digits) <= MAX_ID:
-                return Ref(id=int(digits), is_global=bool(letter))
+    elif isinstance(ref, str) and (parsed := _parsed(ref.strip())):
+        return parsed
     hint = "A ref looks like 42, g42 (global) or [id:42]. `kept list` shows refs."
     if isinstance(ref, str) and "#" in ref:
         hint = "It names a message: `kept show` shows it, and `kept erase` removes it."
     raise InvalidInput(f"{_short(ref)} is not a memory ref.", hint=hint)
+
+
+def _parsed(text: str) -> Ref | None:
+    if _UID.fullmatch(text.lower()):
+        return Ref(uid=text.lower())
+    if (match := _REF.fullmatch(text)) and 0 < (number := int(match[2] or match[4])) <= MAX_ID:
+        return Ref(id=number, is_global=bool(match[1] or match[3]))
+    return None
 
 
 def is_ref(text: str) -> bool:

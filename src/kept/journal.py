@@ -6,6 +6,7 @@ over payloads, so that erasing a payload (and its salt) leaves a chain that stil
 """
 
 import operator
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -13,6 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from kept.errors import NotAllowed
+from kept.model import IMPORT as IMPORT
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Task, replace
 from kept.ports import Stamp
 
@@ -20,8 +22,6 @@ FIRST_PREV = "0" * 32  # what the first event of a journal points back to
 Salt = Callable[[int], str]  # that many random bytes in hex
 SALT_BYTES = 16
 UPKEEP = "upkeep"  # the actor of what time does; `undo()` without an event leaves it alone
-
-IMPORT = "import"  # the action by which a memory came from elsewhere; its older events are not taken back one by one
 
 # Undone by difference, so that what others have added since stays.
 COUNTERS: Mapping[str, tuple[float, float]] = {
@@ -267,17 +267,22 @@ def plan_undo(
     drafts: dict[str, Record | None] = {}
     own, call = {event.seq for event in group}, _name_of(group)
     for event in sorted(group, key=lambda event: event.seq, reverse=True):
-        if event.changed is None or event.action == "erase":
-            what = "it erased a memory" if event.action == "erase" else "the content it changed was erased"
-            raise NotAllowed(
-                f"{call} cannot be undone: {what}, and erasing is permanent.",
-                hint="`kept history` lists other events; `kept undo EVENT` undoes one.",
-            )
+        _check_not_erased(event, call)
         if event.subject not in found:
             found[event.subject] = drafts[event.subject] = current(event)
         later_ones = [one for one in later(event) if one.seq not in own]
         drafts[event.subject] = _before(event, drafts[event.subject], later_ones, at, call)
     return [step for subject, record in drafts.items() for step in _reverts(found[subject], record)]
+
+
+def _check_not_erased(event: Event, call: str) -> None:
+    if event.changed is not None and event.action != "erase":
+        return
+    what = "it erased a memory" if event.action == "erase" else "the content it changed was erased"
+    raise NotAllowed(
+        f"{call} cannot be undone: {what}, and erasing is permanent.",
+        hint="`kept history` lists other events; `kept undo EVENT` undoes one.",
+    )
 
 
 def _reverts(now: Record | None, then: Record | None) -> list[Revert]:
@@ -290,11 +295,11 @@ def _reverts(now: Record | None, then: Record | None) -> list[Revert]:
 
 
 def _before(event: Event, record: Record | None, later: Sequence[Event], at: datetime, call: str) -> Record | None:
-    """The record before the event. Raises NotAllowed when that can't be told, or something came in between."""
+    """Return the record before the event. Raises NotAllowed if it is unknown, or something came in between."""
     changed = cast(Changed, event.changed)
-    record_id = changed["id"][0] or changed["id"][1] if "id" in changed else getattr(record, "id", 0)
-    is_removal = "id" in changed and changed["id"][1] is None
-    if record is not None and (is_removal or record.id != record_id):  # another one has come into its place
+    born, gone = changed["id"] if "id" in changed else (getattr(record, "id", 0), getattr(record, "id", 0))
+    is_removal = "id" in changed and gone is None
+    if record is not None and (is_removal or record.id != (born or gone)):  # another one has come into its place
         raise NotAllowed(
             f"{call} cannot be undone: {event.subject} was added again by {_names(later, 'id')}.",
             hint="Undo the later ones first.",
@@ -305,8 +310,13 @@ def _before(event: Event, record: Record | None, later: Sequence[Event], at: dat
         raise NotAllowed(f"{call} cannot be undone: {event.subject} no longer exists.")
     if "id" in changed or event.action == IMPORT:
         return _unborn(record, at)
+    return _put_back(event, record, later, call)
+
+
+def _put_back(event: Event, record: Record, later: Sequence[Event], call: str) -> Record:
+    """Return the record with the fields that the event changed as they were before."""
     now = wire(record)
-    for name, (old, new) in changed.items():
+    for name, (old, new) in cast(Changed, event.changed).items():
         if name in COUNTERS:
             low, high = COUNTERS[name]
             now[name] = min(high, max(low, round(now[name] + (old or 0) - (new or 0), 9)))
@@ -357,14 +367,10 @@ def wire(record: Record | None) -> dict[str, Any]:
 
 def _mark(space: str) -> str:
     """A few digits by which a project knows its own groups, and from which nobody can tell which project it is."""
-    from hashlib import blake2b
-
     return blake2b(space.encode(), digest_size=_MARK_DIGITS // 2).hexdigest()
 
 
 def _digest(salt: str, payload: bytes) -> str:
-    from hashlib import blake2b  # loads OpenSSL: 3 ms that a process which only reads need not spend
-
     return blake2b(salt.encode() + payload, digest_size=16).hexdigest()
 
 
@@ -373,6 +379,4 @@ def _hash_of(event: Event) -> str:
 
 
 def _hash(sealed: tuple[Any, ...]) -> str:
-    from hashlib import blake2b
-
     return blake2b(_encode(sealed), digest_size=16).hexdigest()

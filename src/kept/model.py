@@ -321,6 +321,9 @@ SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, 
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
 
+IMPORT = "import"  # the action of an event that brought a record from elsewhere; undo does not step behind it
+
+
 class Event(Struct, frozen=True, kw_only=True):
     """One line of the journal: who did what to which record.
 

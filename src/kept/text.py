@@ -17,11 +17,11 @@ and its number in hexadecimal. FTS5 leaves such tokens as they are: the index ho
 import re
 import threading
 import unicodedata
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
 from operator import add
-from types import ModuleType
 from typing import Literal, cast
 
 TOKEN_CHARS = "_"
@@ -133,25 +133,20 @@ def normalise(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """A strong hash (BLAKE2b, 32 hexadecimal digits) of the normalised text. Equal means duplicate."""
-    hashed: str = _hashes().blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return hashed
+    return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def digest(value: str) -> str:
     """Hash a value with SHA-256: an allowance recognises it by this, and does not keep it."""
-    hashed: str = _hashes().sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-    return hashed
+    import hashlib  # loads OpenSSL, which takes 4 ms, and only a project with allowances needs it
 
-
-def _hashes() -> ModuleType:
-    import hashlib  # loads OpenSSL, which takes 4 ms; a process that only reads does not need it
-
-    return hashlib
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
 _WEIGHTLESS = frozenset("a an the of that too also now please".split())
 _OPENING, _CLOSING, _QUOTES, _POINTS = "([{`\"'“‘„«", ")]}`", "\"'”’“»", ".,;:!…"
+_BEFORE_A_POINT = f"{_CLOSING}{_QUOTES}%"
 
 
 def statement(text: str) -> tuple[str, ...]:
@@ -182,13 +177,16 @@ def _without_punctuation(run: str) -> str:
     start, end = 0, len(run)
     while start < end and run[start] in _OPENING:
         start += 1
-    while end > start + 1:
-        last, before = run[end - 1], run[end - 2]
-        is_stop = last in _POINTS and (before.isalnum() or before in _CLOSING or before in _QUOTES or before == "%")
-        if not (is_stop or last in _CLOSING or (last in _QUOTES and not before.isdigit())):
-            break
+    while end > start + 1 and _is_around_a_word(run[end - 1], run[end - 2]):
         end -= 1
     return run[start:end] or run
+
+
+def _is_around_a_word(last: str, before: str) -> bool:
+    """Return True if the last character of a run closes it, and is no part of the value before it."""
+    if last in _POINTS:
+        return before.isalnum() or before in _BEFORE_A_POINT
+    return last in _CLOSING or (last in _QUOTES and not before.isdigit())
 
 
 _SENTENCE_END = pattern(r"(?<=[.!?。！？])\s+|\n+")
@@ -235,6 +233,12 @@ def djb2_fingerprint(text: str) -> str:
 def words(text: str) -> list[str]:
     """The tokens to index, in the order of the text; joined by blanks, FTS_TOKENIZE gives back exactly these."""
     return list(_read_text(text)[0])
+
+
+@lru_cache(maxsize=8192)
+def phrase(written: str) -> str:
+    """Return a word as an index holds it; of words said together (`sign in`, `sign_in`) all, with blanks between."""
+    return " ".join(token for part in written.replace("_", " ").split() for token in words(part)[:1])
 
 
 def words_and_length(text: str) -> tuple[tuple[str, ...], int]:
@@ -319,16 +323,6 @@ def as_written(token: str, text: str) -> str:
     """The word of a text that became this token, or of which it is a part (`fli`: Fly.io); else the token itself."""
     runs = [run.strip(".,;:!?()[]{}\"'`") for run in text.split()]
     return next((run for n in (1, None) for run in runs if token in words(run)[:n]), token)
-
-
-def whole_json(document: str) -> str:
-    """Return the JSON document with `?` for each half of a surrogate pair, which is not a character.
-
-    Raises ValueError if it is not JSON.
-    """
-    import json  # needed rarely
-
-    return json.dumps(json.loads(document), ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def visible(text: str, *, keep_newlines: bool = True) -> str:
@@ -487,12 +481,16 @@ def _read_any(run: str) -> _Reading:
             ask += [token for token, is_asked in tokens.items() if is_asked]
             count += 1
     if respelled != plain:
-        seen = set(index)
-        for unit in _UNIT.findall(respelled):
-            tokens = {} if unit[0] == _MARK else _tokens(unit)
-            index += [token for token in tokens if token not in seen]
-            ask += [token for token, is_asked in tokens.items() if is_asked and token not in seen]
+        others = _other_tokens(respelled, set(index))
+        index += [token for token, _ in others]
+        ask += [token for token, is_asked in others if is_asked]
     return tuple(index), tuple(ask), count
+
+
+def _other_tokens(respelled: str, known: set[str]) -> list[tuple[str, bool]]:
+    """Return the tokens of a run in its other spelling that are not known; true for those that a query asks for."""
+    units = (unit for unit in _UNIT.findall(respelled) if unit[0] != _MARK)
+    return [found for unit in units for found in _tokens(unit).items() if found[0] not in known]
 
 
 _read_cached = lru_cache(maxsize=32768)(_read_any)  # names come again as well
@@ -536,7 +534,7 @@ def _joined(part: str) -> str:
 def _name_tokens(name: str) -> dict[str, bool]:
     """A run of letters and digits: itself, the humps of camel case, and letters apart from digits (sha256)."""
     if len(name) > MAX_TOKEN_CHARS:
-        return {name[at : at + MAX_TOKEN_CHARS].casefold(): True for at in range(0, len(name), MAX_TOKEN_CHARS)}
+        return _pieces(name)
     whole = name.casefold()
     found = {_stem(whole): True}
     names = [whole]
@@ -547,6 +545,10 @@ def _name_tokens(name: str) -> dict[str, bool]:
         if match := _NAME_AND_NUMBER.fullmatch(each):
             found |= {_stem(piece): True for piece in match.groups() if piece}
     return found
+
+
+def _pieces(blob: str) -> dict[str, bool]:
+    return {blob[at : at + MAX_TOKEN_CHARS].casefold(): True for at in range(0, len(blob), MAX_TOKEN_CHARS)}
 
 
 def _characters_and_bigrams(run: str) -> list[str]:
@@ -633,7 +635,7 @@ def _tidy(run: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _plain(character: str) -> str:
-    """What a character becomes in a token: itself, a plainer one, its number, nothing, or the blank after a unit."""
+    """Return what a character becomes in a token: itself, a plainer one, its number, nothing, or a blank."""
     if character < "\x80":
         return character
     if character in _PLAIN:
@@ -642,7 +644,10 @@ def _plain(character: str) -> str:
         return ""
     if (simpler := unicodedata.normalize("NFKC", character)) != character:
         return "".join(map(_plain, simpler))
-    category = unicodedata.category(character)
+    return _plain_by_category(character, unicodedata.category(character))
+
+
+def _plain_by_category(character: str, category: str) -> str:
     if category == "Nd":
         return str(unicodedata.decimal(character))
     if category[0] in "LN":

@@ -90,16 +90,21 @@ def _most_of_a_run(run: str) -> float:
     if length >= 20 and not run.isalpha():
         return length / 1.2 if any(map(str.isdigit, run)) else length / 2
     if run[0].isalpha():
-        if run.isupper() and length > 1:
-            return 1.0 if length <= 2 else length / 1.3
-        small = run.lower()  # patterns that ignore case take three times as long to compile
-        if length > 2 and _NOT_A_WORD.search(small):
-            return length / 1.3
-        if length > 2 and _RARE_LETTERS.search(small):
-            return length / 2
-        return 1.0 if length <= 4 else 1 + (length - 4) / 6
+        return _most_of_letters(run)
     if run[0].isdigit():
         return -(-length // 3)
     if run.isspace() or length == 1:
         return 1.0
     return length if len(set(run)) > 2 or length < 4 else length / 2
+
+
+def _most_of_letters(run: str) -> float:
+    length = len(run)
+    if run.isupper() and length > 1:
+        return 1.0 if length <= 2 else length / 1.3
+    small = run.lower()  # patterns that ignore case take three times as long to compile
+    if length > 2 and _NOT_A_WORD.search(small):
+        return length / 1.3
+    if length > 2 and _RARE_LETTERS.search(small):
+        return length / 2
+    return 1.0 if length <= 4 else 1 + (length - 4) / 6

@@ -9,6 +9,7 @@ numbers.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from kept.distribution import install_line
 from kept.errors import InvalidInput, SettingsError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _DECIMALS = 6  # of a cosine: as exact as two bytes per number are, and the same
 
 def pack(rows: Any) -> list[Vector]:
     """Vectors from the rows of numbers that an embedder returns. A row of zeros has no direction and stays so."""
-    np = _numpy()
+    np = numpy_or_error()
     try:
         numbers: NDArray[Any] = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
@@ -52,13 +53,13 @@ def numbers(vector: Vector) -> list[float]:
 
 def signs(vector: Vector) -> bytes:
     """The sketch of a vector: one bit for each number, set where it is above 0."""
-    packed: bytes = _numpy().packbits(_numbers(vector) > 0).tobytes()
+    packed: bytes = numpy_or_error().packbits(_numbers(vector) > 0).tobytes()
     return packed
 
 
 def nearest(sketch: bytes, sketches: bytes, limit: int) -> list[int]:
     """The places of the nearest sketches in a row of them; of equals the first one, and never an empty one."""
-    np = _numpy()
+    np = numpy_or_error()
     width = len(sketch)
     word = np.uint64 if width % 8 == 0 else np.uint8
     table = np.frombuffer(sketches, dtype=word).reshape(-1, width // word().itemsize)
@@ -72,16 +73,15 @@ def nearest(sketch: bytes, sketches: bytes, limit: int) -> list[int]:
 
 
 def _numbers(vector: Vector) -> "NDArray[Any]":
-    np = _numpy()
+    np = numpy_or_error()
     numbers: NDArray[Any] = np.frombuffer(vector, dtype=_NUMBER).astype(np.float64)
     return numbers
 
 
-def _numpy() -> Any:
+def numpy_or_error() -> Any:
+    """Return the package numpy. Raises SettingsError if it is not installed."""
     try:
-        import numpy
+        import numpy  # an optional package (extras `vector` and `onnx`), which takes 100 ms to import
     except ImportError:
-        from kept.distribution import install_line
-
         raise SettingsError("Vectors need numpy.", hint=f"Install it: {install_line('vector')}") from None
     return numpy

@@ -8,7 +8,8 @@ import pytest
 import kept
 from kept import text
 from kept.model import Draft, Source
-from kept.recall.aliases import as_mapping, expansions
+from kept.recall.aliases import expansions
+from kept.recall.vocabulary import as_mapping
 from tests.builders import FakeClock
 from tests.golden import ferry_line
 from tests.golden import greenhouse as greenhouse_set

@@ -148,6 +148,28 @@ def test_what_was_recalled_together_is_linked_and_followed(memory: kept.Kept, cl
     assert [hit.ref for hit in memory.recall("payment", follow=True)] == ["1"]
 
 
+def test_a_memory_that_a_link_brought_in_strengthens_no_link(memory: kept.Kept) -> None:
+    """A18: otherwise every recall that follows links would make them stronger, whatever was asked."""
+    memory.remember("Payment API needs an HMAC signature")
+    memory.remember("Onboarding sends the signature guide")
+    memory.remember("Payment webhooks are retried")
+    memory.recall("signature")
+
+    def strengths() -> list[dict[int, float]]:
+        with memory.context.readable()[0].reading() as reader:
+            return [{id: strength for id, strength, _ in reader.links(ref)} for ref in (1, 2, 3)]
+
+    before = strengths()
+    assert before[0].keys() == {2}
+    assert [hit.ref for hit in memory.recall("HMAC", follow=True)] == ["1", "2"]
+    assert strengths() == before
+    assert {hit.ref for hit in memory.recall("payment", follow=True)} == {"1", "2", "3"}
+    after = strengths()
+    assert after[0].keys() == {2, 3}  # both are hits of the query
+    assert after[0][2] == before[0][2]
+    assert after[1] == before[1]
+
+
 def test_only_the_best_of_a_long_answer_are_linked(memory: kept.Kept) -> None:
     """A18: that a hundred came together says nothing of any two."""
     for number in range(30):

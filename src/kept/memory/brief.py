@@ -217,7 +217,7 @@ def gather(
     """Ask recall for what fits the prompt, if there is one, and collect the rest."""
     question, recalled = question_of(situation), Recalled()
     embedder = (
-        (None, None) if not situation.has_prompt else read.embedder_for(context, question, storages, is_hook=is_hook)
+        read.Comparer() if not situation.has_prompt else read.embedder_for(context, question, storages, is_hook=is_hook)
     )
     with read.looking(storages) as readers:
         if situation.has_prompt:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
@@ -18,14 +18,22 @@ from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
 from kept.ports import Embedder, Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
-from kept.recall import WORDS_ONLY, Circumstances, Request, pipeline, profile_of
+from kept.recall import WORDS_ONLY, Circumstances, Join, Request, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
+from kept.recall.select import is_followed
 from kept.storage.shared import block, check_limit
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 UPKEEP_EVERY = 50  # receipts
 
-Comparer = tuple[Embedder | None, str | None]  # compares meanings, and what it could not do
+
+class Comparer(NamedTuple):
+    """An embedder, the function that joins its finds with those of words, and a note on what it could not do."""
+
+    embedder: Embedder | None = None
+    note: str | None = None
+    join: Join | None = None
+
 
 _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
 
@@ -46,15 +54,16 @@ def recall(context: Context, request: Request) -> Recalled:
     )
     storages, now = context.readable(), context.now()
     recalled = answer(context, request, storages, now)
-    returned = [hit.memory for hit in recalled.hits if hit.message is None]
+    hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
         storages,
         now,
         body=body(request, recalled) | cold_mark(context),
         named=[*(hit.memory for hit in recalled.hits), *missed, *recalled.pinned],
-        linked=returned,
-        used=used_by(context, request, returned, now),
+        # A link that brings in a memory must not make itself stronger by that.
+        linked=[hit.memory for hit in hits if not is_followed(hit)],
+        used=used_by(context, request, [hit.memory for hit in hits], now),
     )
     if receipt is None and any(storage.describe().get("read_only") for storage in storages):
         note = "The store is read-only, so this recall was not noted."
@@ -107,7 +116,7 @@ def answer_from(
     embedder: Comparer,
 ) -> Recalled:
     """The same through readers at hand; `embedder` as `embedder_for` gave it before they began to look."""
-    if embedder[0] is None and profile_of(request, context.settings).vectors:
+    if embedder.embedder is None and profile_of(request, context.settings).vectors:
         request = replace(request, profile=WORDS_ONLY)
     circumstances = Circumstances(
         readers=readers,
@@ -115,7 +124,8 @@ def answer_from(
         now=now,
         timer=context.timer,
         reranker=context.reranker,
-        embedder=embedder[0],
+        embedder=embedder.embedder,
+        join=embedder.join,
         is_degraded=context.latencies.is_degraded,
     )
     if request.scope == "sessions":
@@ -125,17 +135,17 @@ def answer_from(
     else:
         recalled = pipeline.recall(request, circumstances)
         context.latencies.note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
-    if embedder[1] is None:
+    if embedder.note is None:
         return recalled
-    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder[1]))))
+    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder.note))))
 
 
 def embedder_for(context: Context, request: Request, storages: Storages, *, is_hook: bool = False) -> Comparer:
     """The embedder, if the profile compares vectors, and a note on what it could not do. Raises SettingsError."""
     if not profile_of(request, context.settings).vectors:
-        return None, None
+        return Comparer()
     if is_hook and Path(context.settings.vector_model or "").is_absolute():
-        return None, "A hook has no time to load a sentence model, so only words were compared."
+        return Comparer(note="A hook has no time to load a sentence model, so only words were compared.")
     from kept.memory.vectors import ready_embedder
 
     return ready_embedder(context, request, storages)

@@ -20,7 +20,7 @@ from kept.memory.context import Context, Storages
 from kept.memory.read import Comparer
 from kept.model import GLOBAL, Memory
 from kept.ports import Bookkeeping, Embedder, Storage
-from kept.recall import Request, embedder_failed, models
+from kept.recall import Request, embedder_failed, hybrid, models
 
 Progress = Callable[[int, int], None]  # memories done, memories in all
 
@@ -120,12 +120,11 @@ def ready_embedder(context: Context, request: Request, storages: Storages) -> Co
     except SettingsError as error:
         if request.profile is not None:
             raise
-        return None, f"Only words were compared. {error.message} {error.hint}"
+        return Comparer(note=f"Only words were compared. {error.message} {error.hint}")
     except Exception as error:  # somebody else's embedder: an answer by words is better than none
-        return None, embedder_failed(error)
-    if not waiting:
-        return embedder, None
-    return embedder, f"{waiting} memories have no vector yet and were matched by words only. Run `kept vectors on`."
+        return Comparer(note=embedder_failed(error))
+    note = f"{waiting} memories have no vector yet and were matched by words only. Run `kept vectors on`."
+    return Comparer(embedder, note if waiting else None, hybrid.join)
 
 
 # Making vectors

@@ -13,9 +13,9 @@ that an answer depends on is in `Circumstances`. Rule: a query never fails. What
 missing from the answer, and `degraded` says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -32,6 +32,8 @@ WORDS_ONLY = "kept"  # the profile of a question that no vectors can be compared
 
 # query, hits in order → one factor (0 or more) for each
 Reranker = Callable[[str, Sequence[Hit]], Sequence[float]]
+# candidates of words, how to score more of them, floor, request, circumstances → those of words and vectors, a note
+Join = Callable[..., tuple[list[Any], str | None]]
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -59,22 +61,33 @@ class Request(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not isinstance(self.query, str):
             raise InvalidInput(f"query must be a string, not {type(self.query).__name__}.")
-        if self.profile is not None and self.profile not in PROFILES:
-            raise InvalidInput(f"Unknown profile {self.profile!r}.", hint=f"Choose one of {', '.join(PROFILES)}.")
+        if self.profile is not None:
+            _check_choice("profile", self.profile, PROFILES)
         if type(self.limit) is not int or not 0 <= self.limit <= MOST_HITS:
             raise InvalidInput(f"limit must be a whole number from 0 to {MOST_HITS:,}, got {self.limit!r}.")
-        if self.scope not in SCOPES:
-            raise InvalidInput(f"Unknown scope {self.scope!r}.", hint=f"Choose one of {', '.join(SCOPES)}.")
+        _check_choice("scope", self.scope, SCOPES)
         if self.by not in ("message", "session"):
             raise InvalidInput("`by` must be message or session.")
-        for side, at in (("since", self.since), ("until", self.until)):
-            if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
-                raise InvalidInput(f"{side} must be a datetime with a time zone.", hint="Use datetime(…, tzinfo=UTC).")
-        if self.scope == "sessions" and (self.kinds or self.tags or self.files):
-            given = {"kinds": self.kinds, "tags": self.tags, "files": self.files}
-            missing = " and ".join(f"no {name}" for name, values in given.items() if values)
-            hint = "Leave them out, or use another scope. `since` and `until` work for messages."
-            raise InvalidInput(f"Messages have {missing}, so scope `sessions` cannot filter by them.", hint=hint)
+        _check_time("since", self.since)
+        _check_time("until", self.until)
+        if self.scope == "sessions":
+            _check_no_filters(kinds=self.kinds, tags=self.tags, files=self.files)
+
+
+def _check_choice(name: str, chosen: str, choices: Collection[str]) -> None:
+    if chosen not in choices:
+        raise InvalidInput(f"Unknown {name} {chosen!r}.", hint=f"Choose one of {', '.join(choices)}.")
+
+
+def _check_time(side: str, at: object) -> None:
+    if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
+        raise InvalidInput(f"{side} must be a datetime with a time zone.", hint="Use datetime(…, tzinfo=UTC).")
+
+
+def _check_no_filters(**given: tuple[str, ...]) -> None:
+    if missing := " and ".join(f"no {name}" for name, values in given.items() if values):
+        hint = "Leave them out, or use another scope. `since` and `until` work for messages."
+        raise InvalidInput(f"Messages have {missing}, so scope `sessions` cannot filter by them.", hint=hint)
 
 
 class Circumstances(Struct, frozen=True, kw_only=True):
@@ -86,6 +99,7 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     timer: Callable[[], float]  # in seconds
     reranker: Reranker | None = None
     embedder: Embedder | None = None  # for profiles with vectors
+    join: Join | None = None  # with an embedder: `hybrid.join`, which a process without vectors does not load
     is_degraded: bool = False  # recall has been slow lately: make do with less
 
 

@@ -15,7 +15,7 @@ Coverage also orders the memories that are considered (`score.py`). Rule: nothin
 below the floor of the profile.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from heapq import nlargest
 from math import exp, lgamma, log
 
@@ -24,8 +24,8 @@ from msgspec import Struct
 from kept import text
 from kept.ports import Statistics
 from kept.recall.aliases import default_expansions
-from kept.recall.common_words import common, orders, worthless
 from kept.recall.query import SearchWords
+from kept.recall.stems import COMMON, ORDERS, WORTHLESS
 
 ORDINARY = 100  # memories that every store is judged to hold beside its own
 _IN_ORDINARY = 0.002  # the share of them that hold a word at least
@@ -76,6 +76,10 @@ class Instead(Struct, frozen=True, gc=False):
     is_alias: bool
     worth: float
 
+    def is_said_in(self, tokens: str) -> bool:
+        """Return True if one of the other words is among the tokens, each between blanks."""
+        return any(f" {other} " in tokens for other in self.others)
+
 
 class Floor(Struct, frozen=True):
     """What the words of a query are worth in this store."""
@@ -96,7 +100,7 @@ class Floor(Struct, frozen=True):
         stood_for = guessed = 0.0
         for instead in self.instead:
             open_words = [word for word in instead.words if word not in found]
-            if not open_words or not any(f" {other} " in tokens for other in instead.others):
+            if not open_words or not instead.is_said_in(tokens):
                 continue
             own = sum(self.asked[word] for word in open_words)
             if instead.is_alias:
@@ -129,23 +133,28 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
 
     The verb of an order ("add …", "fix …") tells what to do, and little of what is asked about.
     """
-    alone = {word: _rarity((word,), statistics) for word in words.literal if word not in worthless()}
-    if (first := next(iter(alone), "")) in orders():
+    alone = {word: _rarity((word,), statistics) for word in words.literal if word not in WORTHLESS}
+    if (first := next(iter(alone), "")) in ORDERS:
         alone[first] *= OF_AN_ORDER
     for run in query.split():
-        is_one_word = not run.isascii() or (run.isalpha() and run[1:].islower())
-        parts = [] if is_one_word else [token for token in text.query_words(run) if token in alone]
-        if len(parts) > 1:
-            together = sum(alone[part] for part in parts)
-            most = max(alone[part] for part in parts)
-            alone |= {part: alone[part] * most / together for part in parts}
+        if run.isascii() and not (run.isalpha() and run[1:].islower()):
+            alone |= _shared_worths([token for token in text.query_words(run) if token in alone], alone)
     return alone
+
+
+def _shared_worths(parts: Sequence[str], alone: Mapping[str, float]) -> dict[str, float]:
+    """Share out the worth of the best part among all parts of an identifier."""
+    if len(parts) < 2:
+        return {}
+    together = sum(alone[part] for part in parts)
+    most = max(alone[part] for part in parts)
+    return {part: alone[part] * most / together for part in parts}
 
 
 def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
     """What it is worth that a memory holds one of these words."""
     rows = statistics.rows + ORDINARY
-    share = sum(_IN_ORDINARY_COMMON if word in common() else _IN_ORDINARY for word in family)
+    share = sum(_IN_ORDINARY_COMMON if word in COMMON else _IN_ORDINARY for word in family)
     # A word that nobody has used yet is as rare as one that was used once.
     held: float = max(1, sum(statistics.rows_with.get(word, 0) for word in family))
     if len(family) == 1 and _is_name(family[0]):
@@ -155,7 +164,7 @@ def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
 
 def _is_name(word: str) -> bool:
     """Whether the word is in neither table, of what is said everywhere and of what software work is about."""
-    return word not in common() and not default_expansions(word)
+    return word not in COMMON and not default_expansions(word)
 
 
 def _ways(n: int, k: int) -> float:

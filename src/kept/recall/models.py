@@ -22,9 +22,10 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 
 from kept import vectors
+from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.ports import Embedder
 
@@ -131,8 +132,6 @@ class WordLlama:
         folders = [Path(place) for place in (package.submodule_search_locations or ())] if package else []
         whole = [folder for folder in folders if (folder / _WEIGHTS).is_file() and (folder / _TOKENIZER).is_file()]
         if not whole:
-            from kept.distribution import install_line
-
             raise SettingsError(
                 "Vectors need the package wordllama 0.4 with its weights.", hint=f"Install it: {install_line('vector')}"
             )
@@ -140,8 +139,7 @@ class WordLlama:
 
     def embed(self, texts: Sequence[str]) -> Rows:
         """One row of 256 numbers for each text; zeros for a text without words."""
-        import numpy as np
-
+        np = vectors.numpy_or_error()
         weights, tokenizer = self._model
         # One by one: a batch starts threads, after which a program cannot safely fork.
         ids = [tokenizer.encode(text[:MOST_CHARS], add_special_tokens=False).ids for text in texts]
@@ -153,16 +151,21 @@ class WordLlama:
     @cached_property
     def _model(self) -> tuple[Any, Any]:
         try:
-            from safetensors.numpy import load_file
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            from kept.distribution import install_line
+            from safetensors.numpy import load_file  # an optional package (extra `vector`)
 
+            tokenizer = _tokenizer_class()
+        except ImportError as error:
             raise SettingsError(
                 f"Vectors need the package {error.name}.", hint=f"Install it: {install_line('vector')}"
             ) from None
         (weights,) = load_file(self._folder / _WEIGHTS).values()
-        return weights, Tokenizer.from_file(str(self._folder / _TOKENIZER))
+        return weights, tokenizer.from_file(str(self._folder / _TOKENIZER))
+
+
+def _tokenizer_class() -> Any:
+    from tokenizers import Tokenizer  # an optional package (extras `vector` and `onnx`)
+
+    return Tokenizer
 
 
 # A model that the user points to
@@ -230,8 +233,7 @@ class _Running(Struct, frozen=True, eq=False):
     pooling: str  # of the tokens of a text: "none", if the model does that itself, "mean" or "first"
 
     def rows(self, texts: Sequence[str]) -> Rows:
-        import numpy as np
-
+        np = vectors.numpy_or_error()
         # One by one: a batch starts threads, after which a program cannot safely fork.
         ids = [self.tokenizer.encode(text[: MOST_TOKENS * 16]).ids for text in texts]
         found: list[Any] = [None] * len(ids)
@@ -243,8 +245,7 @@ class _Running(Struct, frozen=True, eq=False):
         return np.array(found)
 
     def _run(self, ids: Sequence[Sequence[int]]) -> Rows:
-        import numpy as np
-
+        np = vectors.numpy_or_error()
         width = max(1, *map(len, ids))
         mask = np.array([[int(at < len(own)) for at in range(width)] for own in ids])
         given = {
@@ -266,11 +267,10 @@ class _Running(Struct, frozen=True, eq=False):
 def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
     """Shared by all memories that this process has opened: a model is large."""
     try:
-        import onnxruntime
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        from kept.distribution import install_line
+        import onnxruntime  # an optional package (extra `onnx`)
 
+        tokenizer_class = _tokenizer_class()
+    except ImportError as error:
         raise SettingsError(
             f"A sentence model needs the package {error.name}.", hint=f"Install it: {install_line('onnx')}"
         ) from None
@@ -285,7 +285,7 @@ def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
     except Exception as error:  # onnxruntime has a class of its own for each way a file can be wrong
         raise _useless(weights, error) from None
     try:
-        pieces = Tokenizer.from_file(str(tokenizer))
+        pieces = tokenizer_class.from_file(str(tokenizer))
     except Exception as error:  # tokenizers raises Exception itself
         raise _useless(tokenizer, error) from None
     known = pieces.truncation or {}
@@ -317,8 +317,6 @@ def _output(session: Any, weights: Path) -> tuple[str, str]:
 
 def _pooling(weights: Path) -> str:
     """As the file says that sentence-transformers puts beside a model; without it the mean."""
-    from msgspec import DecodeError, json
-
     for folder in (weights.parent, weights.parent.parent):
         try:
             told = json.decode((folder / "1_Pooling" / "config.json").read_bytes(), type=dict[str, Any])

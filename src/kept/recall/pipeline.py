@@ -12,7 +12,7 @@ from heapq import nlargest
 
 from msgspec import Struct
 
-from kept.model import Conflict, Memory, Recalled
+from kept.model import Conflict, Hit, Memory, Recalled
 from kept.ports import Deadline, Found, Reader, Statistics, Where
 from kept.recall import Circumstances, Request, candidates, profile_of, where_of
 from kept.recall.floor import Floor, floor_of
@@ -25,20 +25,13 @@ MOST_HITS_WHEN_SLOW = 5
 
 
 def recall(request: Request, circumstances: Circumstances) -> Recalled:
-    """The answer to one question about memories. Never raises for anything a query could say."""
+    """Answer one question about memories. Never raises for anything a query could say."""
     started, settings = circumstances.timer(), circumstances.settings
     deadline = Deadline(circumstances.timer, started + settings.recall_deadline_ms / 1000)
-    search = _search(request, circumstances, search_words(request, circumstances), deadline)
-    if len(search.best) < _n_exact(request) and search.unknown and not deadline.is_over():
-        # Too little: search again, also for words that the unknown ones could have meant.
-        guessed = guess(search.words, search.unknown, request, circumstances, deadline)
-        if guessed.weights != search.words.weights:
-            search = _search(request, circumstances, guessed, deadline)
+    search = _search_with_guesses(request, circumstances, deadline)
     best, notes = search.best, search.notes
-    if circumstances.embedder is not None:
-        from kept.recall import hybrid
-
-        joined, note = hybrid.join(best, search.score_of, search.floor, request, circumstances)
+    if circumstances.join is not None:
+        joined, note = circumstances.join(best, search.score_of, search.floor, request, circumstances)
         best, notes = best_first(joined), [*notes, note]
     profile = profile_of(request, settings)
     considered = best[: n_considered(request.limit, request.exact_top)]
@@ -52,17 +45,39 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
     chosen, misses = select(hits, profile, request.limit, top=top, takes_summaries=takes_summaries)
     if request.follow:
         chosen += follow(chosen, circumstances.readers, circumstances.now, limit=request.limit)
-    returned = {hit.memory.uid for hit in chosen}
     return Recalled(
         hits=tuple(chosen),
         pinned=pinned(circumstances.readers) if request.scope != "archive" else (),
-        conflicts=tuple(conflict for reader in circumstances.readers for conflict in open_conflicts(reader, returned)),
+        conflicts=_conflicts_of(chosen, circumstances.readers),
         misses=tuple(misses[: MOST_MISSES if request.exact_top is None else request.limit]),
         words=search.words.all,
-        confidence=max((h.confidence or 0.0 for h in hits if takes_summaries or h.memory.kind != SUMMARY), default=0.0),
+        confidence=_best_confidence(hits, takes_summaries=takes_summaries),
         degraded=" ".join(filter(None, notes)) or None,
         took_ms=(circumstances.timer() - started) * 1000,
     )
+
+
+def _best_confidence(hits: Sequence[Hit], *, takes_summaries: bool) -> float:
+    """Return how likely the best of the hits answers, from 0 to 1."""
+    eligible = (hit for hit in hits if takes_summaries or hit.memory.kind != SUMMARY)
+    return max((hit.confidence or 0.0 for hit in eligible), default=0.0)
+
+
+def _conflicts_of(chosen: Sequence[Hit], readers: Sequence[Reader]) -> tuple[Conflict, ...]:
+    """Return the open conflicts of the hits of an answer."""
+    uids = {hit.memory.uid for hit in chosen}
+    return tuple(conflict for reader in readers for conflict in open_conflicts(reader, uids))
+
+
+def _search_with_guesses(request: Request, circumstances: Circumstances, deadline: Deadline) -> "_Search":
+    """Search for the words of the query; if too little is found, also for words that the unknown ones could mean."""
+    search = _search(request, circumstances, search_words(request, circumstances), deadline)
+    if len(search.best) >= _n_exact(request) or not search.unknown or deadline.is_over():
+        return search
+    guessed = guess(search.words, search.unknown, request, circumstances, deadline)
+    if guessed.weights == search.words.weights:
+        return search
+    return _search(request, circumstances, guessed, deadline)
 
 
 class _Search(Struct, frozen=True, kw_only=True):

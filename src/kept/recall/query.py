@@ -14,7 +14,7 @@ from kept.model import Alias
 from kept.ports import Deadline, Where
 from kept.recall import Circumstances, Request, profile_of, where_of
 from kept.recall.aliases import expansions, searched
-from kept.recall.common_words import common, worthless
+from kept.recall.stems import COMMON, WORTHLESS
 
 ASKED_FOR = "asked for"  # the reason of a word that is in the query itself
 ALIAS_OF = "alias of"
@@ -62,7 +62,7 @@ class SearchWords(Struct, frozen=True):
                 continue
             stand_ins[word] = tuple(dict.fromkeys((*stand_ins.get(word, ()), *others)))
             for other in (token for phrase in others for token in searched(phrase)):
-                if other not in weights and other not in worthless():
+                if other not in weights and other not in WORTHLESS:
                     weights[other], reasons[other] = weight, f"{how} {word}"
         return SearchWords(weights, reasons, stand_ins)
 
@@ -81,7 +81,7 @@ def _asked(query: str) -> list[str]:
     words = text.query_words(query, MOST_READ)
     if len(words) <= text.MAX_QUERY_WORDS:
         return words
-    telling = sorted(words, key=lambda word: (word in worthless(), word in common()))[: text.MAX_QUERY_WORDS]
+    telling = sorted(words, key=lambda word: (word in WORTHLESS, word in COMMON))[: text.MAX_QUERY_WORDS]
     return [word for word in words if word in telling]
 
 
@@ -105,14 +105,13 @@ def guess(
 
 
 def _near(word: str, circumstances: Circumstances, where: Where, share: float) -> list[str]:
-    from rapidfuzz import process
-    from rapidfuzz.distance import OSA
+    from rapidfuzz import distance, process  # takes 10 ms to import, and most queries have no unknown word
 
     edits = max(1, round(share * len(word)))
     # FTS5 counts the rows of every word that it lists, so ask for few first: a slip is seldom at the beginning.
     for beginning in (word[:3], word[:2], word[:1]):
         known = _vocabulary(beginning, circumstances, where, limit=_NEIGHBOURHOOD)
-        if near := process.extract(word, known, scorer=OSA.distance, score_cutoff=edits, limit=_MOST_PER_WORD):
+        if near := process.extract(word, known, scorer=distance.OSA.distance, score_cutoff=edits, limit=_MOST_PER_WORD):
             return [other for other, _, _ in near]
     return []
 

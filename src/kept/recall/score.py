@@ -25,9 +25,9 @@ from kept import bm25, worth
 from kept.model import Hit, Memory
 from kept.ports import Found, Prepared, Ranking, Statistics
 from kept.recall import Request, profile_of
-from kept.recall.common_words import worthless
 from kept.recall.floor import Floor
 from kept.recall.query import SearchWords
+from kept.recall.stems import WORTHLESS
 from kept.settings import Settings
 from kept.tables import Profile, by_kind
 
@@ -109,7 +109,7 @@ def hit_of(words: SearchWords, floor: Floor, profile: Profile) -> Callable[[Scor
 
     Its score counts how much of the query it covers, if the profile says so.
     """
-    reasons = {word: words.reason(word) for word in words.weights if word not in worthless()}
+    reasons = {word: words.reason(word) for word in words.weights if word not in WORTHLESS}
 
     def hit(scored: Scored) -> Hit:
         prepared, why = scored.found.prepared, scored.why

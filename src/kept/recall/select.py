@@ -12,6 +12,8 @@ from datetime import datetime
 from math import isfinite
 from typing import TypeVar
 
+from msgspec import Struct, field
+
 from kept import worth
 from kept.model import Hit, Memory, Miss, replace
 from kept.ports import Reader
@@ -28,6 +30,7 @@ LINK_HALF_LIFE_DAYS = 30.0
 _HALF_STRENGTH = 2.0  # a link of this strength passes on half of a score
 _LINK_STEPS = 2  # memories linked to a hit, and those linked to them
 _FAINTEST_LINK = 0.1
+LINK = "link"  # the factor of a hit that `follow` added
 
 Ranked = TypeVar("Ranked", Scored, Hit)
 
@@ -75,45 +78,93 @@ def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float
     return best_first(reranked), None
 
 
+class _Bar(Struct, frozen=True, kw_only=True):
+    """What a hit needs to be in an answer, whatever else is in it."""
+
+    profile: Profile
+    top: int  # only so many of the first may be in it
+    takes_summaries: bool
+    threshold: float  # of the score
+    is_confident: bool  # some hit is above the floor
+
+    def misfit(self, rank: int, hit: Hit) -> str | None:
+        """Return why a hit cannot be in the answer, or None."""
+        confidence = hit.confidence or 0.0
+        if hit.memory.kind == SUMMARY and not self.takes_summaries:
+            return "a summary of a session; ask for kind summary"
+        if not self.is_confident or confidence < REST_SHARE * self.profile.floor:
+            return f"fits too little: confidence {confidence:.2f}, and {self.profile.floor:g} is needed"
+        if rank >= self.top:
+            return f"ranked {rank + 1}, beyond the first {self.top}"
+        if hit.score < self.threshold:
+            return f"scored below {self.profile.threshold_share:.0%} of the best"
+        return None
+
+    def is_above_floor(self, hit: Hit) -> bool:
+        """Return True if the profile has a floor and the hit alone would reach it."""
+        return bool(self.profile.floor) and (hit.confidence or 0.0) >= self.profile.floor
+
+
+def _bar(hits: Sequence[Hit], profile: Profile, *, top: int, takes_summaries: bool) -> _Bar:
+    eligible = [hit for hit in hits if takes_summaries or hit.memory.kind != SUMMARY]
+    return _Bar(
+        profile=profile,
+        top=top,
+        takes_summaries=takes_summaries,
+        threshold=profile.threshold_share * eligible[0].score if eligible else 0.0,
+        is_confident=any((hit.confidence or 0.0) >= profile.floor for hit in eligible),
+    )
+
+
+def _most_of_one_session(profile: Profile, limit: int) -> int | None:
+    """Two of five; of forty, a project with one long session may fill half. None: any number."""
+    return profile.max_per_session and max(profile.max_per_session, limit // 2 if limit > FEW else 0)
+
+
+class _Places(Struct):
+    """The places of an answer while they are taken."""
+
+    limit: int
+    most_of_one: int | None  # of one session; None: any number
+    hits: list[Hit] = []
+    from_session: Counter[str] = field(default_factory=Counter)
+
+    def take(self, hit: Hit) -> str | None:
+        """Give the hit a place, or return why there is none for it."""
+        session = hit.memory.source.session or ""
+        if len(self.hits) >= self.limit:
+            return f"beyond the limit of {self.limit}"
+        if self.is_crowded(session):
+            return f"already {self.most_of_one} from session {session}"
+        self.hits.append(hit)
+        self.from_session[session] += 1
+        return None
+
+    def is_crowded(self, session: str) -> bool:
+        """Return True if the session has all the places that one session may take."""
+        return bool(self.most_of_one and session and self.from_session[session] >= self.most_of_one)
+
+
 def select(
     hits: Sequence[Hit], profile: Profile, limit: int, *, top: int, takes_summaries: bool = True
 ) -> tuple[list[Hit], list[Miss]]:
-    """The answer, and what just missed it. `hits` are those considered, in order; only the first `top` may be in it.
+    """Choose the answer, and say what just missed it. `hits` are those considered, in order.
 
-    A summary touches on everything that its session did, so it stands among facts only if it is asked for.
+    Only the first `top` may be in the answer. A summary touches on everything that its session did, so it stands among
+    facts only if it is asked for.
     """
-    chosen: list[Hit] = []
+    bar = _bar(hits, profile, top=top, takes_summaries=takes_summaries)
+    places = _Places(limit, _most_of_one_session(profile, limit))
     crowded: list[Hit] = []  # a place that no other session takes is theirs, if they fit well
     misses: list[Miss] = []
-    from_session: Counter[str] = Counter()
-    # Two of five; of forty, a project with one long session may fill half.
-    most_of_one = profile.max_per_session and max(profile.max_per_session, limit // 2 if limit > FEW else 0)
-    eligible = [hit for hit in hits if takes_summaries or hit.memory.kind != SUMMARY]
-    threshold = profile.threshold_share * eligible[0].score if eligible else 0.0
-    is_confident = any((hit.confidence or 0.0) >= profile.floor for hit in eligible)
     for rank, hit in enumerate(hits):
-        session, confidence = hit.memory.source.session, hit.confidence or 0.0
-        if hit.memory.kind == SUMMARY and not takes_summaries:
-            reason = "a summary of a session; ask for kind summary"
-        elif not is_confident or confidence < REST_SHARE * profile.floor:
-            reason = f"fits too little: confidence {confidence:.2f}, and {profile.floor:g} is needed"
-        elif rank >= top:
-            reason = f"ranked {rank + 1}, beyond the first {top}"
-        elif hit.score < threshold:
-            reason = f"scored below {profile.threshold_share:.0%} of the best"
-        elif len(chosen) >= limit:
-            reason = f"beyond the limit of {limit}"
-        elif most_of_one and session and from_session[session] >= most_of_one:
-            reason = f"already {most_of_one} from session {session}"
-            if profile.floor and confidence >= profile.floor:
-                crowded.append(hit)
-        else:
-            chosen.append(hit)
-            from_session[session or ""] += 1
-            continue
-        misses.append(Miss(hit=hit, reason=reason))
-    crowded = crowded[: limit - len(chosen)]
-    return best_first([*chosen, *crowded]), [miss for miss in misses if miss.hit not in crowded]
+        reason = bar.misfit(rank, hit)
+        if reason is None and (reason := places.take(hit)) and len(places.hits) < limit and bar.is_above_floor(hit):
+            crowded.append(hit)
+        if reason is not None:
+            misses.append(Miss(hit=hit, reason=reason))
+    crowded = crowded[: limit - len(places.hits)]
+    return best_first([*places.hits, *crowded]), [miss for miss in misses if miss.hit not in crowded]
 
 
 def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, limit: int) -> list[Hit]:
@@ -130,13 +181,18 @@ def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, lim
                     continue
                 known.add(linked.uid)
                 share = strength / (strength + _HALF_STRENGTH)
-                why = {"linked hit": hit.score, "link": share}
+                why = {"linked hit": hit.score, LINK: share}
                 matched = {hit.ref: "recalled together"}
                 next_edge.append(Hit(memory=linked, score=hit.score * share, why=why, matched=matched))
         brought += next_edge
         edge = next_edge
     brought.sort(key=lambda hit: (-hit.score, hit.memory.space, -hit.memory.id))
     return brought[:limit]
+
+
+def is_followed(hit: Hit) -> bool:
+    """Return True if a link added the hit, and not the query."""
+    return LINK in hit.why
 
 
 def _linked(memory: Memory, spaces: dict[str, Reader], now: datetime) -> Iterator[tuple[Memory, float]]:

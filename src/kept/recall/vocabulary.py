@@ -1,9 +1,16 @@
-"""The vocabulary of software work: which words stand for each other, and which are things of a kind.
+"""The vocabulary of software work: words that stand for each other, and things of a kind.
 
-Tables only; `aliases.py` reads them. Words of one group stand for each other both ways, so a group holds only what
-another engineer would say for the same thing; a word may be in several. Two words joined by `_` are said together.
+The tables as people write the words, and the list of all aliases that `kept alias list` shows. Recall itself reads
+`stems.py`, where `docs/stems.py` writes the same words in the form that an index holds: run it after every change.
+Words of one group stand for each other both ways, so a group holds only what another engineer would say for the same
+thing; a word may be in several. Two words joined by `_` are said together.
 Rule: a missing word costs a little, a wrong one brings wrong memories.
 """
+
+from collections.abc import Iterable
+
+from kept import text
+from kept.model import Alias
 
 # Who is allowed in, and as whom.
 _ACCOUNTS = """
@@ -172,10 +179,10 @@ _EVERYDAY = """
     combine join merge | duplicate twice double | unfinished open lacks missing | stay last remain
 """
 
-GROUPS = (_ACCOUNTS, _DATA, _SERVICES, _SCREENS, _TRADE, _CODE, _TROUBLE, _WORK, _FORMS, _EVERYDAY)
+_GROUPS = (_ACCOUNTS, _DATA, _SERVICES, _SCREENS, _TRADE, _CODE, _TROUBLE, _WORK, _FORMS, _EVERYDAY)
 
 # A kind of things, and things of that kind: asked for by the one, told by the other. One way only.
-KINDS = """
+_KINDS = """
     database: postgresql mysql mariadb sqlite mongodb redis dynamodb cassandra clickhouse duckdb timescaledb influxdb
     database: cockroachdb oracle firestore supabase neo4j snowflake bigquery
     framework: react vue svelte sveltekit angular nextjs next.js nuxt remix astro django flask fastapi rails laravel
@@ -211,3 +218,34 @@ KINDS = """
     tracker: jira linear github trello | flag: unleash launchdarkly | secret: vault sops dotenv
     git: squash rebase branch commit merge
 """
+
+
+def as_mapping(own: Iterable[Alias]) -> dict[str, tuple[str, ...]]:
+    """Return the aliases in force, as people write them: the defaults, and a person's own lines in place of theirs.
+
+    A line that expands to nothing takes its word out, in all forms that are searched alike.
+    """
+    lines = {alias.word: alias.expands_to for alias in own}
+    replaced = {text.phrase(word) for word in lines}
+    defaults = {word: others_of(word, groups) for word, groups in groups_by_word().items()}
+    joined = {word: others for word, others in defaults.items() if text.phrase(word) not in replaced} | lines
+    shown = {word: tuple(other.replace("_", " ") for other in others) for word, others in joined.items() if others}
+    return {word.replace("_", " "): others for word, others in shown.items()}
+
+
+def groups_by_word() -> dict[str, list[tuple[str, ...]]]:
+    """Map each word to the groups that it brings in."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for group in "|".join(_GROUPS).replace("\n", "|").split("|"):
+        words = tuple(group.split())
+        for word in words:
+            found.setdefault(word, []).append(words)
+    for line in filter(str.strip, _KINDS.replace("\n", "|").split("|")):
+        word, _, things = line.partition(":")
+        found.setdefault(word.strip(), []).append(tuple(things.split()))
+    return found
+
+
+def others_of(word: str, groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the other words of its groups, each once."""
+    return tuple(dict.fromkeys(other for group in groups for other in group if other != word))

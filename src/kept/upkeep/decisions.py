@@ -43,23 +43,31 @@ class UpkeepDecision(Struct, frozen=True, kw_only=True):
 
 
 def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision | None:
-    """Whether the quarantine or the shelf life of a live memory has ended, and what follows from that."""
+    """Decide about a live memory whose quarantine or shelf life has ended; None: nothing is to be done."""
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
-    has_shelf_life = rules.retention.shelf_life == "all" or (
-        rules.retention.shelf_life == "automatic" and worth.is_automatic(memory) and not worth.is_lasting(memory)
-    )
-    if has_shelf_life and worth.is_over(memory, now, shelf_life):
+    if _has_shelf_life(memory, rules.retention) and worth.is_over(memory, now, shelf_life):
         return UpkeepDecision(memory=memory, action="expire", reason=f"not used for {shelf_life} days")
     if memory.status != "candidate":
         return None
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
-    # A used candidate is confirmed, also after its quarantine; one of low trust never is without a person.
-    if rules.confirms and memory.use_count and not memory.is_low_trust:
+    if _is_to_confirm(memory, rules):
         return UpkeepDecision(memory=memory, action="confirm", reason="used by another session")
     if is_penalised(memory) or worth.days_between(_here_since(memory, rules), now) * 24 < rules.quarantine_hours:
         return None
     return UpkeepDecision(memory=memory, action="penalise", reason=f"not used within {rules.quarantine_hours} hours")
+
+
+def _is_to_confirm(memory: Memory, rules: UpkeepRules) -> bool:
+    """Return True for a used candidate, also after its quarantine; one of low trust needs a person."""
+    return rules.confirms and memory.use_count > 0 and not memory.is_low_trust
+
+
+def _has_shelf_life(memory: Memory, retention: Retention) -> bool:
+    """Return True if the retention lets a memory like this expire."""
+    if retention.shelf_life == "automatic":
+        return worth.is_automatic(memory) and not worth.is_lasting(memory)
+    return retention.shelf_life == "all"
 
 
 def _here_since(memory: Memory, rules: UpkeepRules) -> datetime:

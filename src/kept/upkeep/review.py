@@ -5,7 +5,7 @@ decides. Rule: a review gives reasons and proposes; it never acts.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -59,6 +59,10 @@ class Talk(Struct, frozen=True):
     words: frozenset[str] = frozenset()
     messages: int = 0
 
+    def leaves_out(self, words: frozenset[str]) -> bool:
+        """Return True if there was enough talk, and none of these words came up in it."""
+        return self.messages >= LEAST_MESSAGES and bool(words) and words.isdisjoint(self.words)
+
 
 class ReviewRules(Struct, frozen=True, kw_only=True):
     """The settings that a review judges by."""
@@ -71,23 +75,29 @@ def review(
 ) -> list[ReviewFinding]:
     """Everything to decide about: proposals, contradictions, repetitions, then the rest, worth least first."""
     proposals = [_proposal(memory) for memory in memories if PROPOSED in memory.tags]
-    asked = {finding.memory.uid for finding in proposals}
-    words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
-    held_by = Counter(word for own in words.values() for word in own)
+    asked = _uids_of(proposals)
     found = list(_one_at_a_time([*_contradictions(memories, conflicts), *_repetitions(memories)]))
-    in_pairs = {one.uid for finding in found for one in (finding.memory, finding.beside) if one is not None}
-    common = {word for word, number in held_by.items() if number > max(5.0, COMMON_SHARE * len(words))}
-    alone = [
-        finding
-        for memory in memories
-        if memory.uid not in in_pairs | asked
-        and memory.status != "pinned"
-        and (finding := _examine(memory, words[memory.uid] - common, talk, now, rules))
-    ]
+    in_pairs = _uids_of(found)
+    rest = [memory for memory in memories if memory.uid not in in_pairs | asked and memory.status != "pinned"]
+    telling = _telling_words(memories)
+    alone = [finding for memory in rest if (finding := _examine(memory, telling[memory.uid], talk, now, rules))]
     alone.sort(key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.id))
-    judged = in_pairs | asked | {finding.memory.uid for finding in alone}
+    judged = in_pairs | asked | _uids_of(alone)
     unconfirmed = [_candidate(memory) for memory in memories if _is_unconfirmed(memory) and memory.uid not in judged]
     return [*proposals, *(finding for finding in found if finding.memory.uid not in asked), *alone, *unconfirmed]
+
+
+def _uids_of(findings: Sequence[ReviewFinding]) -> set[str]:
+    """Return the uids of all memories that the findings speak of."""
+    return {one.uid for finding in findings for one in (finding.memory, finding.beside) if one is not None}
+
+
+def _telling_words(memories: Sequence[Memory]) -> dict[str, frozenset[str]]:
+    """Map each memory to its words, without those that many of the memories have."""
+    words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
+    held_by = Counter(word for own in words.values() for word in own)
+    common = {word for word, number in held_by.items() if number > max(5.0, COMMON_SHARE * len(words))}
+    return {uid: own - common for uid, own in words.items()}
 
 
 def _is_unconfirmed(memory: Memory) -> bool:
@@ -196,7 +206,7 @@ def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
 def _examine(
     memory: Memory, words: frozenset[str], talk: Talk, now: datetime, rules: ReviewRules
 ) -> ReviewFinding | None:
-    """Whether one memory is stale, unused or irrelevant."""
+    """Judge whether one memory is stale, unused or irrelevant."""
     looked_at = max(memory.created_at, memory.updated_at, memory.verified_at or memory.created_at)
     needed = [at for at in (looked_at, memory.last_hit_at, memory.last_used_at) if at is not None]
     idle_days, unseen_days = int(worth.days_between(max(needed), now)), int(worth.days_between(looked_at, now))
@@ -206,25 +216,23 @@ def _examine(
         found["stale"] = f"not used or confirmed for {idle_days} days; the shelf life of its kind is {shelf_life}"
     if memory.use_count == 0 and memory.feedback <= 0 and unseen_days > UNUSED_DAYS:
         found["unused"] = f"never used in {unseen_days} days"
-    if (
-        talk.messages >= LEAST_MESSAGES
-        and unseen_days > TALK_DAYS
-        and idle_days > TALK_DAYS
-        and words
-        and not words & talk.words
-    ):
+    if min(unseen_days, idle_days) > TALK_DAYS and talk.leaves_out(words):
         found["irrelevant"] = f"none of its words came up in the last {TALK_DAYS} days"
     if not found:
         return None
-    # A memory that was stored on purpose may be unused, or unspoken of, by chance: archiving it takes both.
-    is_to_go = (
-        "stale" in found
-        or len(found) > 1
-        or ("unused" in found and worth.is_automatic(memory) and memory.trust != "user")
-    )
     return ReviewFinding(
         memory=memory,
         reasons=tuple(found),
         why="; ".join(found.values()),
-        proposed=Decision(action="archive" if is_to_go else "keep", ref=memory.ref),
+        proposed=Decision(action="archive" if _is_to_go(memory, found) else "keep", ref=memory.ref),
     )
+
+
+def _is_to_go(memory: Memory, found: Collection[ReviewReason]) -> bool:
+    """Return True if the reasons are enough to archive the memory.
+
+    One that was stored on purpose may be unused, or unspoken of, by chance: archiving it takes both.
+    """
+    if "stale" in found or len(found) > 1:
+        return True
+    return "unused" in found and worth.is_automatic(memory) and memory.trust != "user"

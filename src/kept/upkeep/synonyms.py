@@ -49,21 +49,28 @@ def _short_forms(memories: Sequence[Memory]) -> Iterator[AliasProposal]:
 def _of_tags(memories: Sequence[Memory]) -> Iterator[AliasProposal]:
     tagged: dict[str, list[frozenset[str]]] = defaultdict(list)
     held_by: Counter[str] = Counter()
-    written: dict[str, str] = {}
     for memory in memories:
-        for run in memory.content.split():
-            for token in text.words(run)[:1]:
-                written.setdefault(token, run.strip("`\"'.,;:!?()").lower())
         words = frozenset(text.words(memory.content))
         held_by.update(words)
         for tag in memory.tags:
             tagged[tag].append(words)
+    written = _as_written(memories)
     for tag, own in sorted(tagged.items()):
         if len(own) < FEWEST or " " in tag:
             continue
         of_tag = set(text.words(tag))
         for word, number in sorted(Counter(word for words in own for word in words).items()):
             is_close = number >= max(FEWEST, OF_WORD * held_by[word], OF_TAG * len(own))
-            if is_close and word not in of_tag and word in written and len(written[word]) >= _SHORTEST:
+            if is_close and word not in of_tag and len(written.get(word, "")) >= _SHORTEST:
                 why = f"{number} of {len(own)} memories tagged {tag} say it, and hardly any other"
                 yield AliasProposal(word=tag, other=written[word], why=why)
+
+
+def _as_written(memories: Sequence[Memory]) -> dict[str, str]:
+    """Map each token to the first word that was written for it."""
+    written: dict[str, str] = {}
+    for memory in memories:
+        for run in memory.content.split():
+            for token in text.words(run)[:1]:
+                written.setdefault(token, run.strip("`\"'.,;:!?()").lower())
+    return written

@@ -4,14 +4,13 @@ JSON can spell such a half (`"\\ud800"`), and a program sends it when it cuts a 
 does not parse such a line, so the client would wait for an answer for ever. Rule: every request gets an answer.
 """
 
+import json
 from types import TracebackType
 from typing import Any, Self
 
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
-
-from kept.text import whole_json
 
 
 class MendedStream:
@@ -56,6 +55,11 @@ def mended(item: SessionMessage | Exception) -> SessionMessage | Exception:
     if not isinstance(line, str):
         return item
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(whole_json(line), by_name=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_json(_whole_json(line), by_name=False))
     except (ValueError, RecursionError):  # no JSON, or no message: the SDK says so
         return item
+
+
+def _whole_json(document: str) -> str:
+    """Return the JSON document with `?` for each half of a surrogate pair. Raises ValueError if it is not JSON."""
+    return json.dumps(json.loads(document), ensure_ascii=False).encode("utf-8", "replace").decode()

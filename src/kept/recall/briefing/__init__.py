@@ -111,13 +111,16 @@ def fitting_shared(costs: Sequence[int], tiers: Sequence[str], room: int, shares
     whole = sum(shares.values())
     chosen: set[int] = set()
     for tier, share in shares.items():
-        places = [place for place, own in enumerate(tiers) if own == tier and share]
-        own_room = room * share // whole if whole else 0
-        chosen.update(places[index] for index in fitting([costs[place] for place in places], own_room))
+        if share:
+            places = [place for place, own in enumerate(tiers) if own == tier]
+            chosen.update(_fitting_places(places, costs, room * share // whole))
     rest = [place for place, tier in enumerate(tiers) if place not in chosen and shares.get(tier)]
-    left = room - sum(costs[place] for place in chosen)
-    chosen.update(rest[index] for index in fitting([costs[place] for place in rest], left))
+    chosen.update(_fitting_places(rest, costs, room - sum(costs[place] for place in chosen)))
     return sorted(chosen)
+
+
+def _fitting_places(places: Sequence[int], costs: Sequence[int], room: int) -> list[int]:
+    return [places[index] for index in fitting([costs[place] for place in places], room)]
 
 
 def _clamp(number: int, least: int, most: int) -> int:
@@ -142,6 +145,10 @@ class Order(Struct, frozen=True, kw_only=True):
     shares: Mapping[str, int]
     max_chars: int | None = None
 
+    def is_exceeded_by(self, text: str, spent: int) -> bool:
+        """Return True if a text of that many tokens is too long."""
+        return spent > self.total or (self.max_chars is not None and len(text) > self.max_chars)
+
 
 def compose(material: Material, order: Order) -> Briefing:
     """The best briefing within the order's limits. Never over them; empty when nothing fits."""
@@ -150,12 +157,8 @@ def compose(material: Material, order: Order) -> Briefing:
     tasks = list(material.tasks)
     pins = [entry.ref for entry in material.always if not distrust(entry.memory)]
     text, spent = _rendered(parts, tasks, material.conflicts, pins, order)
-    while spent > order.total or (order.max_chars is not None and len(text) > order.max_chars):
-        if tasks:
-            left_out[tasks.pop().name] = NO_ROOM
-        else:
-            last = [part for part in parts if part.written][-1]
-            left_out[last.written.pop().entry.ref] = NO_ROOM
+    while order.is_exceeded_by(text, spent):
+        left_out[_drop_last(parts, tasks)] = NO_ROOM
         text, spent = _rendered(parts, tasks, material.conflicts, pins, order)
     sections = tuple(part.as_section() for part in parts)
     shown = {entry.ref for section in sections for entry in section.entries}
@@ -167,6 +170,14 @@ def compose(material: Material, order: Order) -> Briefing:
         sections=sections,
         left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
     )
+
+
+def _drop_last(parts: Sequence["_Part"], tasks: list[Task]) -> str:
+    """Remove the last task, or else the last memory; return its name."""
+    if tasks:
+        return tasks.pop().name
+    last = [part for part in parts if part.written][-1]
+    return last.written.pop().entry.ref
 
 
 def distrust(memory: Memory) -> str | None:
@@ -209,35 +220,44 @@ class _Part(Struct):
 
 
 def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[_Part]:
-    """The sections with what fits into each. What one leaves flows on to the next."""
+    """Fill the sections with what fits into each. Room that one leaves flows on to the next."""
     room = order.total - _markup_cost(frame_of(order.style), order)
     carried = 0
     shown: set[str] = set()
     parts = []
     for name, budget in allocate(order.total)._asdict().items():
         entries = [_written(entry, name, order) for entry in _admitted(getattr(material, name), shown, left_out)]
-        heading = heading_of(name, order.style)
-        heading_cost = _markup_cost(heading, order)
-        if any(_is_error(one.entry) for one in entries):
-            heading_cost += _markup_cost(heading_of(ERRORS, order.style), order)
+        heading_cost = _heading_cost(name, entries, order)
         carried += budget
         # All pins are shown if they can be: they may borrow from the sections after them, or be cut.
         available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
         if name == "always" and sum(one.cost for one in entries) > available:
             entries = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in entries]
-        costs = [one.cost for one in entries]
-        if name == "retrieval":
-            chosen = fitting_shared(costs, [tier_of(one.entry.memory) for one in entries], available, order.shares)
-        else:
-            chosen = fitting(costs, available)
-        if chosen:
-            spent = heading_cost + sum(costs[place] for place in chosen)
+        fits = _fitting_entries(name, entries, available, order)
+        if fits:
+            spent = heading_cost + sum(one.cost for one in fits)
             room, carried = room - spent, carried - spent
-        fits = [entries[place] for place in chosen]
         shown.update(one.entry.ref for one in fits)
         left_out.update({one.entry.ref: NO_ROOM for one in entries if one.entry.ref not in shown})
-        parts.append(_Part(name, budget, _markup_tokens(heading), fits))
+        parts.append(_Part(name, budget, _markup_tokens(heading_of(name, order.style)), fits))
     return parts
+
+
+def _heading_cost(name: str, entries: Sequence[_Written], order: Order) -> int:
+    """Return the cost of the heading of a section, and of the one over its errors."""
+    cost = _markup_cost(heading_of(name, order.style), order)
+    if any(_is_error(one.entry) for one in entries):
+        cost += _markup_cost(heading_of(ERRORS, order.style), order)
+    return cost
+
+
+def _fitting_entries(name: str, entries: Sequence[_Written], room: int, order: Order) -> list[_Written]:
+    costs = [one.cost for one in entries]
+    if name == "retrieval":
+        chosen = fitting_shared(costs, [tier_of(one.entry.memory) for one in entries], room, order.shares)
+    else:
+        chosen = fitting(costs, room)
+    return [entries[place] for place in chosen]
 
 
 def _written(entry: Entry, section: str, order: Order) -> _Written:
@@ -286,20 +306,25 @@ def _rendered(
     parts: Sequence[_Part], tasks: Sequence[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
 ) -> tuple[str, int]:
     refs = {one.entry.ref for part in parts for one in part.written}
-    names = ("always", "left_out", "bridge", "retrieval", ERRORS, "summary")
-    sections: dict[str, list[str]] = {name: [] for name in names}
+    sections = _lines_by_section(parts)
     if refs and (missing := [ref for ref in pins if ref not in refs]):
         sections["left_out"] = [render_left_out(missing, order.style)]
-    for part in parts:
-        for one in part.in_order():
-            sections[ERRORS if _is_error(one.entry) else part.name].append(one.text)
     sections["tasks"] = [render_task(task, order.style) for task in tasks]
     told = _told(conflicts, refs, order)
     text = render_briefing(sections, told, order.style)
     together = _markup_tokens(frame_of(order.style)) + sum(part.tokens for part in parts)
-    if not tasks and not told and not sections["left_out"] and together * CLEARLY_LESS <= order.total:
-        return text, together
-    return text, tokens.at_most(text)
+    has_only_parts = not (tasks or told or sections["left_out"])
+    return text, together if has_only_parts and together * CLEARLY_LESS <= order.total else tokens.at_most(text)
+
+
+def _lines_by_section(parts: Sequence[_Part]) -> dict[str, list[str]]:
+    """Return the rendered memories of each section in the order of the text, errors apart."""
+    names = ("always", "left_out", "bridge", "retrieval", ERRORS, "summary")
+    sections: dict[str, list[str]] = {name: [] for name in names}
+    for part in parts:
+        for one in part.in_order():
+            sections[ERRORS if _is_error(one.entry) else part.name].append(one.text)
+    return sections
 
 
 def _told(conflicts: Sequence[Pair], refs: set[str], order: Order) -> list[Pair]:
@@ -308,7 +333,11 @@ def _told(conflicts: Sequence[Pair], refs: set[str], order: Order) -> list[Pair]
     A text that must not be shown does not get in by way of a warning, and no tool casts doubt on a memory.
     """
     in_view = [pair for pair in conflicts if any(memory.ref in refs for memory in pair)]
-    trusted = [pair for pair in in_view if not any(memory.is_low_trust or distrust(memory) for memory in pair)]
+    trusted = [pair for pair in in_view if not any(map(_is_doubtful, pair))]
     trusted.sort(key=lambda pair: not all(memory.ref in refs for memory in pair))
     costs = [_cost(conflict_sentence(pair), order) for pair in trusted]
     return [trusted[place] for place in fitting(costs, order.total // 4)]
+
+
+def _is_doubtful(memory: Memory) -> bool:
+    return memory.is_low_trust or distrust(memory) is not None

@@ -7,13 +7,12 @@ Rule: a question gets only the rules that speak of what it asks, or of how to an
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
-from functools import cache
+from collections.abc import Mapping, Sequence, Set
 
 from kept import text, worth
 from kept.model import Memory
 from kept.recall.aliases import expansions
-from kept.recall.common_words import common, prepared, worthless
+from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 
 MOST_RULES = 8
 NEW_SHARE = 0.3  # of its words: a rule that says less than that beside those before it is left out
@@ -30,34 +29,12 @@ _WRITES = text.pattern(
     re.IGNORECASE | re.DOTALL,
 )
 
-# The words of rules that concern every answer, and of those that concern a sort of work.
-_ANSWERS = "answer reply respond ask confirm approve approval explain explanation emoji praise summarise bullet table"
-_CODE = (
-    "code test commit lint format build compile branch push pull merge rebase squash review changelog spec run check "
-    "error fail fix edit update file folder directory workspace repository implement implementation change feature "
-    "refactor plan type comment dependency migration script command function module naming doc"
-)
-# The words of rules about running it: whoever changes code needs them only if the prompt speaks of the same.
-_RUNNING = "deploy deployment release rollout staging stage production prod server hosting backup outage"
-_TEXTS = (
-    "write writing text word wording doc document documentation readme markdown line wrap heading paragraph sentence "
-    "language tone concise style translate render issue"
-)
-_SCREENS = (
-    "ui gui screen menu tab tooltip tip field label icon button style css layout colour theme form dialog keyboard"
-)
-# The words of a prompt that make it work on screens.
-_ON_SCREENS = "ui gui page screen view form button dialog css style layout header menu tab panel widget frontend"
-
 
 def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Memory]:
     """The rules that concern what a prompt asks for, the nearest first. `asked` are its telling words."""
     concerns = _concerns(prompt, asked)
     held = {rule.uid: frozenset(text.words(rule.content)) for rule in rules}
-    n_holding = Counter(word for words in held.values() for word in words)
-    everywhere = {word for word, n in n_holding.items() if n > max(FEW, len(rules) / 3)}
-    near = asked | {other for others in expansions(sorted(asked), ()).values() for other in others}
-    telling = near - common() - worthless() - everywhere
+    telling = _telling(asked, held)
 
     def rank(rule: Memory) -> tuple[int, bool, float, int]:
         known = rule.importance * worth.feedback_factor(rule.feedback)
@@ -66,28 +43,30 @@ def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Me
     chosen: list[Memory] = []
     said: set[str] = set()
     for rule in sorted((rule for rule in rules if _holds_here(held[rule.uid], telling, concerns)), key=rank):
-        own = held[rule.uid] - worthless()
+        own = held[rule.uid] - WORTHLESS
         if len(own - said) > NEW_SHARE * len(own) and len(chosen) < MOST_RULES:
             chosen.append(rule)
             said |= own
     return chosen
 
 
+def _telling(asked: Set[str], held: Mapping[str, Set[str]]) -> Set[str]:
+    """Return the words asked for and their aliases that tell one rule from another."""
+    n_holding = Counter(word for words in held.values() for word in words)
+    everywhere = {word for word, n in n_holding.items() if n > max(FEW, len(held) / 3)}
+    near = asked | {other for others in expansions(sorted(asked), ()).values() for other in others}
+    return near - COMMON - WORTHLESS - everywhere
+
+
 def _holds_here(held: Set[str], telling: Set[str], concerns: Set[str]) -> bool:
     """Whether a rule with these words speaks of what the prompt does, or concerns such work and not how to run it."""
-    return not held.isdisjoint(telling) or (not held.isdisjoint(concerns) and held.isdisjoint(_words(_RUNNING)))
+    return not held.isdisjoint(telling) or (not held.isdisjoint(concerns) and held.isdisjoint(RUNNING))
 
 
 def _concerns(prompt: str, asked: Set[str]) -> frozenset[str]:
     """The words of rules that concern the work that a prompt asks for; for a question, how to answer."""
-    tables = [_ANSWERS]
     if _WRITES.match(prompt):
-        tables.append(_TEXTS)
-    elif not _ASKS.match(prompt):
-        tables += [_CODE] if asked.isdisjoint(_words(_ON_SCREENS)) else [_CODE, _SCREENS]
-    return frozenset[str]().union(*map(_words, tables))
-
-
-@cache
-def _words(table: str) -> frozenset[str]:
-    return prepared(table.split())
+        return ANSWERS | TEXTS
+    if _ASKS.match(prompt):
+        return ANSWERS
+    return ANSWERS | CODE if asked.isdisjoint(ON_SCREENS) else ANSWERS | CODE | SCREENS

@@ -9,7 +9,7 @@ what was done.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import pairwise
 from math import prod, sqrt
@@ -17,14 +17,15 @@ from math import prod, sqrt
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import GLOBAL, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
+from kept.model import GLOBAL, IMPORT, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
 from kept.ports import LIVE, Reader, Statistics, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
-from kept.recall.common_words import common, worthless
+from kept.recall.briefing.rules import concerning
 from kept.recall.pipeline import open_conflicts
 from kept.recall.query import ASKED_FOR
 from kept.recall.score import file_affinity
+from kept.recall.stems import COMMON, WORTHLESS
 from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
 
@@ -167,20 +168,16 @@ def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
 
 def _telling(prompt: str) -> frozenset[str]:
     """The words of a prompt that tell what it is about."""
-    return frozenset(text.query_words(prompt, 256)) - worthless()
+    return frozenset(text.query_words(prompt, 256)) - WORTHLESS
 
 
 def _fitting_the_prompt(
     recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[LeftOut]
 ) -> Iterator[Entry]:
     """What fits well, and what is near to that; or, where the project knows what the prompt speaks of, the nearest."""
-    hits: Sequence[Hit] = ()
-    if recalled.hits or (floor and _is_about_this(situation.prompt, readers)):
-        considered = [*recalled.hits, *(miss.hit for miss in recalled.misses if floor)]
-        hits = _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
     of_tier: Counter[str] = Counter()
     most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
-    for hit in hits:
+    for hit in _near_hits(recalled, readers, situation, floor):
         tier = tier_of(hit.memory)
         if of_tier[tier] >= most:
             continue
@@ -188,13 +185,26 @@ def _fitting_the_prompt(
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
             continue
         of_tier[tier] += 1
-        told = [
-            text.as_written(word, situation.prompt if how == ASKED_FOR else hit.memory.content)
-            for word, how in hit.matched.items()
-            if word not in worthless()
-        ]
-        words = ", ".join(dict.fromkeys(told))
-        yield Entry(memory=hit.memory, why=f"{MATCHES}{words}" if words else FITS)
+        yield Entry(memory=hit.memory, why=_why(hit, situation.prompt))
+
+
+def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float) -> Sequence[Hit]:
+    """Return the hits and near misses worth telling; none if nothing fits and the prompt is about something else."""
+    if not recalled.hits and not (floor and _is_about_this(situation.prompt, readers)):
+        return ()
+    considered = [*recalled.hits, *(miss.hit for miss in recalled.misses if floor)]
+    return _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
+
+
+def _why(hit: Hit, prompt: str) -> str:
+    """Name the words by which a hit fits, as they are written."""
+    told = [
+        text.as_written(word, prompt if how == ASKED_FOR else hit.memory.content)
+        for word, how in hit.matched.items()
+        if word not in WORTHLESS
+    ]
+    words = ", ".join(dict.fromkeys(told))
+    return f"{MATCHES}{words}" if words else FITS
 
 
 def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:
@@ -216,7 +226,7 @@ def _fit(hit: Hit) -> float:
 def _speaks_of_it(hit: Hit, session: str | None) -> bool:
     """Two of these: it has a telling word of the prompt, is not quite unlikely, is of this session, or a caution."""
     is_caution = hit.memory.kind in CAUTIONS
-    telling_nothing = worthless() if is_caution else worthless() | common()
+    telling_nothing = WORTHLESS if is_caution else WORTHLESS | COMMON
     says_it = any(how == ASKED_FOR and word not in telling_nothing for word, how in hit.matched.items())
     is_likely = (hit.confidence or 0.0) >= LEAST_CONFIDENCE
     is_together = session is not None and hit.memory.source.session == session
@@ -225,7 +235,7 @@ def _speaks_of_it(hit: Hit, session: str | None) -> bool:
 
 def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
     """Whether the project knows what a prompt speaks of: a name, or at least two of its words, and two of five."""
-    words = [word for word in text.query_words(prompt) if word not in worthless() and word not in common()]
+    words = [word for word in text.query_words(prompt) if word not in WORTHLESS and word not in COMMON]
     statistics = sum((reader.statistics(words, LIVE) for reader in readers), Statistics())
     known = {word for word, rows in statistics.rows_with.items() if rows}
     most = max(RARE_ROWS, RARE_SHARE * statistics.rows)
@@ -242,22 +252,25 @@ def _names_in(prompt: str) -> set[str]:
 
 def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
     """What people want done or left alone in work of this sort, whatever it is about."""
-    found: dict[str, Memory] = {}
-    for where in (
-        Where(kinds=RULE_KINDS, seen_by=situation.seen_by),
-        Where(tags=RULE_TAGS, seen_by=situation.seen_by),
-    ):
-        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
-        for reader in readers:
-            found |= {
-                hit.memory.uid: hit.memory for hit in reader.search(words, where, limit=NEWEST_RULES, newest=True)
-            }
-    rules = [memory for memory in found.values() if not memory.is_low_trust and not _out_of_place(memory, situation)]
+    rules = [
+        memory
+        for memory in _newest_rules(readers, situation.seen_by)
+        if not memory.is_low_trust and not _out_of_place(memory, situation)
+    ]
     if not rules:
         return []
-    from kept.recall.briefing.rules import concerning  # most prompts of a young project can do without it
-
     return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
+
+
+def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
+    """Return the newest preferences, conventions, corrections and commands, each once."""
+    found: dict[str, Memory] = {}
+    for where in (Where(kinds=RULE_KINDS, seen_by=seen_by), Where(tags=RULE_TAGS, seen_by=seen_by)):
+        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
+        for reader in readers:
+            hits = reader.search(words, where, limit=NEWEST_RULES, newest=True)
+            found |= {hit.memory.uid: hit.memory for hit in hits}
+    return list(found.values())
 
 
 def _out_of_place(memory: Memory, situation: Situation) -> str | None:
@@ -329,21 +342,24 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
     if situation.session is None:
         return []
     here = Where(session=situation.session, tiers=("session",))
-    found = [memory for reader in readers for memory in reader.select(here, limit=MOST_FROM_OTHERS)]
     entries = [
         Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
-        for memory in found
-        if is_worth_telling(memory) and memory.source.agent not in (None, situation.agent)
+        for memory in _worth_telling(readers, here)
+        if memory.source.agent not in (None, situation.agent)
     ]
     if situation.since is None:
         return entries
     since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
-    newer = [memory for reader in readers for memory in reader.select(since, limit=MOST_FROM_OTHERS)]
     return entries + [
         Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
-        for memory in newer
-        if is_worth_telling(memory) and memory.source.session not in (None, situation.session)
+        for memory in _worth_telling(readers, since)
+        if memory.source.session not in (None, situation.session)
     ]
+
+
+def _worth_telling(readers: Sequence[Reader], where: Where) -> list[Memory]:
+    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_FROM_OTHERS)]
+    return [memory for memory in found if is_worth_telling(memory)]
 
 
 def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[str], told: Set[str]) -> list[Entry]:
@@ -358,11 +374,7 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
             memory = hit.memory
             if memory.source.session is not None and memory.source.session == situation.session:
                 continue
-            lines = memory.content.split("\n")
-            if situation.has_prompt and not _ASKS_FOR_LAST.search(situation.prompt):
-                lines = [line for line in lines if _fits(line, asked) and _LABEL.sub("", line) not in told]
-            elif not situation.has_prompt:
-                lines = lines[:LAST_SESSION_LINES]
+            lines = _lines_to_tell(memory.content.split("\n"), situation, asked, told)
             if not lines:
                 return []
             shown = replace(memory, content="\n".join(lines))
@@ -370,16 +382,24 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
     return []
 
 
+def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told: Set[str]) -> list[str]:
+    if not situation.has_prompt:
+        return lines[:LAST_SESSION_LINES]
+    if _ASKS_FOR_LAST.search(situation.prompt):
+        return lines
+    return [line for line in lines if _fits(line, asked) and _LABEL.sub("", line) not in told]
+
+
 def _fits(line: str, asked: Set[str]) -> bool:
     """Whether a line says at least two of the things that were asked for, one of them not a common word."""
     shared = asked & set(text.words(line))
-    return len(shared) > 1 and bool(shared - common())
+    return len(shared) > 1 and bool(shared - COMMON)
 
 
 def _names(task: Task, asked: Set[str]) -> bool:
     """Whether a prompt speaks of a task: of two of its words, or of half of what it is called."""
-    words = set(text.words(task.description)) - worthless()
-    shared = asked & words - common()
+    words = set(text.words(task.description)) - WORTHLESS
+    shared = asked & words - COMMON
     return bool(shared) and (2 * len(shared) >= len(words) or _fits(task.description, asked))
 
 
@@ -399,8 +419,6 @@ def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]
 def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
     """Label a task that came with an import and has not been touched since: it may be anybody's text."""
     actions = {event.action for reader in readers for event in reader.events(subject=task.subject)}
-    from kept.journal import IMPORT  # a prompt without open tasks does without it
-
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
 
 
@@ -410,8 +428,7 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
     pairs: list[Pair] = []
     for reader in readers:
         for conflict in open_conflicts(reader, known.keys()):
-            sides = (conflict.left, conflict.right)
-            left, right = (known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None) for uid in sides)
+            left, right = (_side(uid, known, reader) for uid in (conflict.left, conflict.right))
             if left is None or right is None:  # one was archived or erased: no longer a contradiction
                 continue
             pairs.append((left, right))
@@ -419,6 +436,10 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
                 if rival.uid not in known:
                     _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
     return pairs
+
+
+def _side(uid: str, known: Mapping[str, Memory], reader: Reader) -> Memory | None:
+    return known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None)
 
 
 def _put_beside(sections: dict[str, list[Entry]], memory: Memory, rival: Entry) -> None:

@@ -11,7 +11,7 @@ weighted SUM of named features; `hit.why` and `hit.parts` show the summands. Pac
 (`packed.py`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nlargest
@@ -19,17 +19,18 @@ from math import inf
 from operator import mul
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from kept import bm25, text
 from kept.model import Hit, Memory, Message, Recalled, Source
-from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Reader, Statistics, TooLate
+from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Period, Reader, Statistics, TooLate
 from kept.recall import Circumstances, Request
 from kept.recall.candidates import affordable
 from kept.recall.messages.features import (
     NEIGHBOURS,
     SHORT_WORDS,
     Candidate,
+    MessagePlace,
     candidate,
     describe,
     session_matches,
@@ -83,48 +84,99 @@ def described_candidates(
     session: str | None = None,
     table: WeightTable | None = None,
 ) -> Described:
-    """Everything that is computed before weights come in, except which candidates are compared by meaning."""
-    reader = WithPacked(circumstances.readers[0]) if request.packed else circumstances.readers[0]
-    seconds = inf if request.packed else circumstances.settings.recall_deadline_ms / 1000
-    deadline = Deadline(circumstances.timer, started + seconds)
+    """Compute everything before weights come in, except which candidates are compared by meaning."""
+    reader, deadline = _reader_and_deadline(request, circumstances, started)
     period = Period(since=request.since, until=request.until)
     question = read_question(request.query, circumstances.now)
     statistics = reader.message_statistics(question.words.all)
-    words = _searched(question, statistics)
-    search = partial(reader.search_messages, limit=CANDIDATES, session=session, period=period, statistics=statistics)
-    note = None
-    try:
-        found = search(words, deadline=deadline)
-    except TooLate:
-        found, note = search(words[:1]), "Time ran out, so messages with the rarest word replace the best ones."
+    search = partial(reader.search_messages, session=session, period=period, statistics=statistics, deadline=deadline)
     named = question.moments.period(circumstances.now) if period == ALWAYS else None
-    if named is not None and len(found) == CANDIDATES and not deadline.is_over():
-        known = {(one.message.session, one.message.n) for one in found}
-        try:
-            dated = search(words, period=named, limit=DATED, deadline=deadline)
-            found += [one for one in dated if (one.message.session, one.message.n) not in known]
-        except TooLate:
-            note = "Time ran out, so messages of the time that was named may be missing."
+    found, note = _matches(search, _searched(question, statistics), named, deadline)
     speakers = {one.message.speaker for one in found if one.message.speaker}
-    asked = set(text.words(request.query))
-    asked_about = {speaker for speaker in speakers if asked.intersection(text.words(speaker))}
-    question = question.without({word for speaker in speakers for word in text.words(speaker)})
-    match = bm25.match_of(question.words.weights, statistics)
-    candidates = [candidate(one, match(prepared(one))) for one in found]
+    question = question.without(set(text.words(" ".join(speakers))))
+    candidates = _candidates(found, question, statistics)
     if not deadline.is_over():
         candidates += [candidate(one, 0.0) for one in _beside(candidates, reader) if period.holds(one.message.at)]
     elif candidates and note is None:
         note = "Time ran out, so the messages next to the best ones were not searched."
-    if asked_about == speakers:  # a question that names everybody names nobody
-        asked_about = set()
-    features = describe(candidates, question, statistics, asked_about)
-    embedder = circumstances.embedder
-    chosen = table or table_for([one.message.role for one in found], embedder)
-    if embedder is not None and candidates and (chosen.message.meaning or chosen.message.window):
-        scores = _scores(features, asdict(chosen.message))
-        compare = partial(compare_meanings, request.query, weights=chosen.message, embedder=embedder)
-        note = compare(candidates, features, scores, reader=reader, deadline=deadline) or note
-    return Described(question, statistics, candidates, features, chosen, note)
+    features = describe(candidates, question, statistics, _asked_about(request.query, speakers))
+    chosen = table or table_for([one.message.role for one in found], circumstances.embedder)
+    described = Described(question, statistics, candidates, features, chosen, note)
+    if circumstances.embedder is None or not candidates:
+        return described
+    late_note = _compare(described, request.query, circumstances.embedder, reader, deadline)
+    return replace(described, note=late_note or note)
+
+
+def _reader_and_deadline(
+    request: Request, circumstances: Circumstances, started: float
+) -> tuple[Reader | WithPacked, Deadline]:
+    """Return the reader of the first space and the usual deadline; for packed sessions, theirs, and all the time."""
+    reader, timer = circumstances.readers[0], circumstances.timer
+    if request.packed:
+        return WithPacked(reader), Deadline(timer, inf)
+    return reader, Deadline(timer, started + circumstances.settings.recall_deadline_ms / 1000)
+
+
+def _compare(
+    described: Described, query: str, embedder: Embedder, reader: Reader | WithPacked, deadline: Deadline
+) -> str | None:
+    """Add the features of meaning, if they have a weight; return a note if that failed, or took too long."""
+    weights = described.table.message
+    if not weights.meaning and not weights.window:
+        return None
+    candidates, features = described.candidates, described.features
+    scores = _scores(features, asdict(weights))
+    return compare_meanings(
+        query, candidates, features, scores, weights=weights, embedder=embedder, reader=reader, deadline=deadline
+    )
+
+
+def _candidates(found: Sequence[FoundMessage], question: Question, statistics: Statistics) -> list[Candidate]:
+    match = bm25.match_of(question.words.weights, statistics)
+    return [candidate(one, match(prepared(one))) for one in found]
+
+
+Search = Callable[..., list[FoundMessage]]  # words → messages
+
+
+def _matches(
+    search: Search, words: Sequence[str], named: Period | None, deadline: Deadline
+) -> tuple[list[FoundMessage], str | None]:
+    """Return the messages that match best, more of the time that the question names, and a note if time ran out."""
+    found, note = _best_matches(search, words)
+    if named is None or len(found) < CANDIDATES or deadline.is_over():
+        return found, note
+    dated, late = _dated_matches(partial(search, period=named), words, found)
+    return found + dated, late or note
+
+
+def _best_matches(search: Search, words: Sequence[str]) -> tuple[list[FoundMessage], str | None]:
+    """Return the messages that match best; with a note, if time ran out, the newest ones with the rarest word."""
+    try:
+        return search(words, limit=CANDIDATES), None
+    except TooLate:
+        note = "Time ran out, so messages with the rarest word replace the best ones."
+        return search(words[:1], limit=CANDIDATES, deadline=None), note
+
+
+def _dated_matches(
+    search: Search, words: Sequence[str], found: Sequence[FoundMessage]
+) -> tuple[list[FoundMessage], str | None]:
+    """Return more messages, of the time that the question names, and a note if time ran out."""
+    known = {(one.message.session, one.message.n) for one in found}
+    try:
+        dated = search(words, limit=DATED)
+    except TooLate:
+        return [], "Time ran out, so messages of the time that was named may be missing."
+    return [one for one in dated if (one.message.session, one.message.n) not in known], None
+
+
+def _asked_about(query: str, speakers: Set[str]) -> set[str]:
+    """Return the speakers whom the question names. A question that names everybody names nobody."""
+    asked = set(text.words(query))
+    named = {speaker for speaker in speakers if asked.intersection(text.words(speaker))}
+    return set() if named == speakers else named
 
 
 def _searched(question: Question, statistics: Statistics) -> list[str]:
@@ -142,37 +194,33 @@ def _searched(question: Question, statistics: Statistics) -> list[str]:
     return words
 
 
-def _beside(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> list[FoundMessage]:
+def _beside(candidates: Sequence[Candidate], reader: Reader | WithPacked) -> list[FoundMessage]:
     """The short messages next to the best short ones: an answer need not repeat the words of the question."""
     short = [candidate for candidate in candidates if candidate.is_short and candidate.match > 0]
     best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.match)]
-    beside = {(session, n - step) for session, n in best for step in NEIGHBOURS if n - step > 0}
-    unknown = sorted(beside - {candidate.place for candidate in candidates})
+    unknown = sorted(_next_to(best) - {candidate.place for candidate in candidates})
     return [one for one in reader.messages_at(unknown) if one.n_words <= SHORT_WORDS]
 
 
+def _next_to(places: Sequence[MessagePlace]) -> set[MessagePlace]:
+    """Return the places of the messages whose neighbours these are."""
+    return {(session, n - step) for session, n in places for step in NEIGHBOURS if n - step > 0}
+
+
 def _hits(described: Described, request: Request, space: str) -> Iterator[Hit]:
-    """The answer, best first; of equals the later message. By session, `parts` has the summands of its score."""
-    candidates, features, words = described.candidates, described.features, described.question.words
+    """Yield the answer, best first; of equals the later message. By session, `parts` has the summands of its score."""
+    candidates, words = described.candidates, described.question.words
     weight_of = asdict(described.table.message)
-    scores = _scores(features, weight_of)
+    scores = _scores(described.features, weight_of)
     places = [candidate.place for candidate in candidates]
     order = sorted(range(len(places)), key=lambda at: (-scores[at], places[at][0], -places[at][1]))
     parts_of: dict[str, dict[str, float]] = {}
     if request.by == "session":
-        best_of: dict[str, int] = {}
-        for at in order:
-            best_of.setdefault(places[at][0], at)
-        weight_of_session = asdict(described.table.session)
-        parts_of = {
-            session: {name: weight_of_session[name] * value for name, value in values.items()}
-            for session, values in session_features(described, scores, order).items()
-        }
-        session_scores = {session: sum(parts.values()) for session, parts in parts_of.items()}
-        order = [best_of[session] for session in sorted(best_of, key=lambda name: -session_scores[name])]
+        parts_of = _session_parts(described, scores, order)
+        order = _best_of_sessions(places, order, {name: sum(parts.values()) for name, parts in parts_of.items()})
     for at in order[: request.limit]:
         candidate = candidates[at]
-        parts = {name: weight_of[name] * value for name, value in features[at].items()}
+        parts = {name: weight_of[name] * value for name, value in described.features[at].items()}
         why = {name: part for name, part in parts.items() if part}
         yield Hit(
             memory=_as_memory(candidate.found.message, space),
@@ -182,6 +230,23 @@ def _hits(described: Described, request: Request, space: str) -> Iterator[Hit]:
             matched={word: words.reason(word) for word in words.all if word in candidate.words},
             parts=parts_of.get(places[at][0], {}),
         )
+
+
+def _session_parts(described: Described, scores: Sequence[float], order: Sequence[int]) -> dict[str, dict[str, float]]:
+    """Return the summands of the score of each session."""
+    weight_of = asdict(described.table.session)
+    return {
+        session: {name: weight_of[name] * value for name, value in values.items()}
+        for session, values in session_features(described, scores, order).items()
+    }
+
+
+def _best_of_sessions(places: Sequence[MessagePlace], order: Sequence[int], scores: Mapping[str, float]) -> list[int]:
+    """Return the best message of each session, in the order of the sessions' scores."""
+    best_of: dict[str, int] = {}
+    for at in order:
+        best_of.setdefault(places[at][0], at)
+    return [best_of[session] for session in sorted(best_of, key=lambda name: -scores[name])]
 
 
 def session_features(

@@ -5,7 +5,7 @@ needs a weight in `weights.py`; `bench/learn.py` says what it is worth.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import log
 
 from msgspec import Struct
@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from kept import bm25
 from kept.ports import FoundMessage, Prepared, Statistics
-from kept.recall.messages import english
 from kept.recall.messages.question import Question
+from kept.recall.messages.stems import NUMBER_WORDS, TIME_WORDS
 
 SHORT_WORDS = 80  # the neighbours of a longer message say nothing about it
 FULL_WORDS = 40  # a message of that length is not too short to say something
@@ -63,36 +63,49 @@ def describe(
     asking = {candidate.place for candidate in candidates if candidate.is_question}
     session_match, session_words = _sessions(candidates, match_share, question, statistics)
     fillers = _rarity_of_fillers(candidates, question)
-    described = []
-    for candidate in candidates:
-        message, words = candidate.found.message, candidate.words
-        session, n = candidate.place
-        before, after, two_before = (
-            [match_share.get((session, n + step), 0.0) for step in NEIGHBOURS] if candidate.is_short else _NO_NEIGHBOURS
-        )
-        described.append(
-            {
-                "match": match_share[candidate.place],
-                "before": before,
-                "after": after,
-                "two_before": two_before,
-                "reply": before if before and (session, n - 1) in asking else 0.0,
-                "fillers": sum([rarity for filler, rarity in fillers if filler in words]),
-                "session": session_match[session],
-                "session_words": session_words[session],
-                "speaker": float(message.speaker in asked_about),
-                "role": float(message.role == ("assistant" if question.asks_reply else "user")),
-                "date": question.moments.fit(message.at),
-                "when": float(question.asks_when and _says(candidate, english.time_words(), _YEAR)),
-                "number": float(question.asks_how_many and _says(candidate, english.number_words(), _DIGITS)),
-                "statement": float(not candidate.is_question),
-                "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
-                "first_person": float(not _FIRST_PERSON.isdisjoint(words)),
-                "length": min(candidate.found.n_words, FULL_WORDS) / FULL_WORDS,
-                "long": log(max(candidate.found.n_words / LONG_WORDS, 1.0)),
-            }
-        )
-    return described
+    context = _Context(question, match_share, asking, session_match, session_words, fillers, asked_about)
+    return [_features(candidate, context) for candidate in candidates]
+
+
+class _Context(Struct, frozen=True):
+    """Everything about the question and the other candidates that the features of one depend on."""
+
+    question: Question
+    match_share: Mapping[MessagePlace, float]
+    asking: Set[MessagePlace]
+    session_match: Mapping[str, float]
+    session_words: Mapping[str, float]
+    fillers: Sequence[tuple[str, float]]
+    asked_about: Set[str | None]
+
+
+def _features(candidate: Candidate, context: _Context) -> dict[str, float]:
+    message, words, question = candidate.found.message, candidate.words, context.question
+    session, n = candidate.place
+    share = context.match_share
+    before, after, two_before = (
+        [share.get((session, n + step), 0.0) for step in NEIGHBOURS] if candidate.is_short else _NO_NEIGHBOURS
+    )
+    return {
+        "match": share[candidate.place],
+        "before": before,
+        "after": after,
+        "two_before": two_before,
+        "reply": before if before and (session, n - 1) in context.asking else 0.0,
+        "fillers": sum([rarity for filler, rarity in context.fillers if filler in words]),
+        "session": context.session_match[session],
+        "session_words": context.session_words[session],
+        "speaker": float(message.speaker in context.asked_about),
+        "role": float(message.role == question.role_asked),
+        "date": question.moments.fit(message.at),
+        "when": float(question.asks_when and _says(candidate, TIME_WORDS, _YEAR)),
+        "number": float(question.asks_how_many and _says(candidate, NUMBER_WORDS, _DIGITS)),
+        "statement": float(not candidate.is_question),
+        "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
+        "first_person": float(not _FIRST_PERSON.isdisjoint(words)),
+        "length": min(candidate.found.n_words, FULL_WORDS) / FULL_WORDS,
+        "long": log(max(candidate.found.n_words / LONG_WORDS, 1.0)),
+    }
 
 
 def _sessions(
@@ -131,11 +144,7 @@ def session_matches(candidates: Sequence[Candidate], question: Question, statist
     for candidate in candidates:
         if candidate.found.message.role == "user":
             said[candidate.place[0]].append(candidate.found)
-    whole = {
-        session: Prepared(" ".join([one.words for one in found]), "", "", "", "", length, length)
-        for session, found in said.items()
-        for length in [sum([one.n_words for one in found])]
-    }
+    whole = {session: _as_one(found) for session, found in said.items()}
     mean = sum([one.n_words for one in whole.values()]) / (len(whole) or 1)
     # Words are as rare as they are in messages; the usual length is that of these sessions.
     of_sessions = replace(statistics, words=round(mean * statistics.rows))
@@ -143,3 +152,9 @@ def session_matches(candidates: Sequence[Candidate], question: Question, statist
     matches = {session: match(one) for session, one in whole.items()}
     best = max(matches.values(), default=0.0) or 1.0
     return {session: value / best for session, value in matches.items()}
+
+
+def _as_one(found: Sequence[FoundMessage]) -> Prepared:
+    """Join messages as BM25 takes one text."""
+    length = sum([one.n_words for one in found])
+    return Prepared(" ".join([one.words for one in found]), "", "", "", "", length, length)

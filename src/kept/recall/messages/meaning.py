@@ -9,18 +9,15 @@ Rule: comparing only ever adds to a score, so those that were not compared stay 
 
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
-from typing import TYPE_CHECKING
 
 from kept import vectors
 from kept.ports import Deadline, Embedder, Reader
 from kept.recall import embedder_failed
 from kept.recall.messages.features import Candidate, MessagePlace
+from kept.recall.messages.packed import WithPacked
 from kept.recall.messages.weights import MessageWeights
 from kept.recall.models import is_static, likeness, typical_cosine
 from kept.text import sentences
-
-if TYPE_CHECKING:
-    from kept.recall.messages.packed import WithPacked
 
 COMPARED = 60  # of the candidates, by a static model
 RERANKED = 20  # of the candidates, by a model that reads sentences
@@ -41,30 +38,39 @@ def compare_meanings(
     *,
     weights: MessageWeights,
     embedder: Embedder,
-    reader: "Reader | WithPacked",
+    reader: Reader | WithPacked,
     deadline: Deadline,
 ) -> str | None:
     """Add the feature `meaning`, or `window`, to the best candidates; a note if that failed, or took too long."""
     static = is_static(embedder)
     best = nlargest(COMPARED if static else RERANKED, range(len(candidates)), key=lambda at: scores[at])
     around = {} if static or not weights.window else _around([candidates[at] for at in best], reader)
+    name = "window" if around else "meaning"
+    step = len(best) if static else AT_ONCE
     try:
         [asked] = vectors.pack(embedder.embed([query]))
         # As learned: of a static model the cosine itself counts.
         typical = 0.0 if static else typical_cosine(embedder)
-        step = len(best) if static else AT_ONCE
         for done in range(0, len(best), step):
             if deadline.is_over():
                 return f"Time ran out, so {done} of the best {len(best)} messages were compared by meaning."
             some = best[done : done + step]
             texts = [_window(candidates[at], around) if around else _passages(candidates[at], static) for at in some]
-            near = vectors.cosines(asked, vectors.pack(embedder.embed([text for own in texts for text in own])))
-            for at, own in zip(some, texts, strict=True):
-                features[at]["window" if around else "meaning"] = likeness(max(near[: len(own)]), typical)
-                near = near[len(own) :]
+            for at, nearest in zip(some, _nearest(asked, texts, embedder), strict=True):
+                features[at][name] = likeness(nearest, typical)
     except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
         return embedder_failed(error)
     return None
+
+
+def _nearest(asked: vectors.Vector, texts: Sequence[Sequence[str]], embedder: Embedder) -> list[float]:
+    """Return for each message the cosine of its nearest text with the question."""
+    near = vectors.cosines(asked, vectors.pack(embedder.embed([text for own in texts for text in own])))
+    found = []
+    for own in texts:
+        found.append(max(near[: len(own)]))
+        near = near[len(own) :]
+    return found
 
 
 def usual_texts() -> list[str]:
@@ -95,7 +101,7 @@ def _window(candidate: Candidate, around: Texts) -> list[str]:
     return ["\n".join(filter(None, (before[-BESIDE_CHARS:], own, after[:BESIDE_CHARS])))]
 
 
-def _around(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> Texts:
+def _around(candidates: Sequence[Candidate], reader: Reader | WithPacked) -> Texts:
     """The texts of these messages, and of those before and after them."""
     places = {
         (session, n + step) for session, n in (one.place for one in candidates) for step in (-1, 0, 1) if n + step

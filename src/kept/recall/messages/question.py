@@ -7,7 +7,7 @@ whole sentence, often in other words than those that were said. A question may a
 
 import re
 from calendar import monthrange
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from kept import text
 from kept.ports import Period
-from kept.recall.common_words import fillers
-from kept.recall.messages import english
-from kept.recall.messages.english import MONTHS, WEEKDAYS
+from kept.recall.messages.stems import ASIDES, FORMS, KINDS, RELATED
 from kept.recall.query import SearchWords
+from kept.recall.stems import FILLERS
 
+MONTHS = "january february march april may june july august september october november december".split()
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _MONTH = "|".join(rf"{month[:3]}(?:{month[3:]})?" for month in MONTHS if month != "may")
 # "may" is a month only beside a number, or behind a word that puts it on the calendar.
 _MAY = r"may(?= \d)|(?<=\d )may|(?<=(?:th|st|nd|rd|in|of|by) )may|(?<=(?:last|this|next) )may|(?<=since )may"
@@ -163,6 +164,11 @@ class Question(Struct, frozen=True, kw_only=True):
     asks_how_many: bool
     asks_reply: bool
 
+    @property
+    def role_asked(self) -> str:
+        """The role of those whose words answer it."""
+        return "assistant" if self.asks_reply else "user"
+
     def without(self, names: Collection[str]) -> "Question":
         """The same question without the names of those who speak, unless nothing would be left."""
         left = {word: weight for word, weight in self.words.weights.items() if word not in names}
@@ -174,16 +180,11 @@ class Question(Struct, frozen=True, kw_only=True):
 def read_question(query: str, now: datetime) -> Question:
     """Read a question; `now` is when it is asked."""
     words = text.query_words(query)
-    left_out = [word for word in words if word in fillers()]
-    content = [word for word in words if word not in fillers()] or words
-    is_all_aside = all(word in english.asides() for word in content)
-    asked = SearchWords(
-        {word: ASIDE_WEIGHT if word in english.asides() and not is_all_aside else 1.0 for word in content}
-    )
+    asked = _weighed([word for word in words if word not in FILLERS] or words)
     lower = query.lower()
     return Question(
         words=_with_other_words(asked, words),
-        fillers=tuple(word for word in left_out if word not in asked.weights),
+        fillers=tuple(word for word in words if word in FILLERS and word not in asked.weights),
         moments=moments(query, now),
         asks_when=_WHEN.search(lower) is not None,
         asks_how_many=_HOW_MANY.search(lower) is not None,
@@ -191,13 +192,19 @@ def read_question(query: str, now: datetime) -> Question:
     )
 
 
+def _weighed(content: Sequence[str]) -> SearchWords:
+    """Give less weight to asides, unless there is nothing else."""
+    is_all_aside = ASIDES.issuperset(content)
+    return SearchWords({word: ASIDE_WEIGHT if word in ASIDES and not is_all_aside else 1.0 for word in content})
+
+
 def _with_other_words(asked: SearchWords, words: Collection[str]) -> SearchWords:
     """Add other forms of the words, words that may stand for them, and things of the kinds they name."""
     literal = asked.all
     sources = (
-        (english.forms(), words, FORM_WEIGHT, "form of"),
-        (english.related(), literal, RELATED_WEIGHT, "related to"),
-        (english.kinds(), literal, KIND_WEIGHT, "a kind of"),
+        (FORMS, words, FORM_WEIGHT, "form of"),
+        (RELATED, literal, RELATED_WEIGHT, "related to"),
+        (KINDS, literal, KIND_WEIGHT, "a kind of"),
     )
     for table, of, weight, how in sources:
         brought: dict[str, list[str]] = {}
@@ -205,8 +212,8 @@ def _with_other_words(asked: SearchWords, words: Collection[str]) -> SearchWords
         for word in of:
             others = [
                 other
-                for other in sorted(table.get(word, ()))
-                if other not in words and other not in fillers() and other not in seen
+                for other in table.get(word, "").split()
+                if other not in words and other not in FILLERS and other not in seen
             ]
             brought[word] = others[: max(0, room - len(seen))]
             seen.update(brought[word])

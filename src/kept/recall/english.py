@@ -1,24 +1,19 @@
 """Tables of English for questions about conversations: forms of a word, related words, kinds of things.
 
 A question says "when did she buy"; the message says "we bought". A question asks for "instruments"; the message says
-"piano". Tables only; nothing here decides. Rule: general English of daily life, no names and nothing of any single
-conversation. A missing word costs a little, a wrong one costs more.
+"piano". Tables only, as people write the words. `docs/stems.py` writes them to `messages/stems.py` in the form that an
+index holds, and nothing else reads this module: run it after every change. Rule: general English of daily life, no
+names and nothing of any single conversation. A missing word costs a little, a wrong one costs more.
 """
 
-from collections.abc import Mapping
-from functools import cache
-
-from kept import text
-from kept.recall.common_words import prepared
-
 # Words about the asking, or about the order of things, rather than about the matter itself.
-_ASIDES = """
+ASIDES = """
     remind wonder previous conversation chat mention recommend suggest provide name total number order earliest latest
     first last ago past passed follow up going back looking through thinking remember plan again trying confirm
     different specific example current currently recently lately day week month year time"""
 
 # Forms of one word that no stemmer brings together, in groups.
-_FORMS = """
+FORMS = """
     go went gone | buy bought | give gave given | get got gotten | take took taken | make made | see saw seen
     write wrote written | teach taught | think thought | bring brought | catch caught | feel felt | find found
     meet met | run ran | begin began begun | sing sang sung song | swim swam swum | drive drove driven
@@ -33,7 +28,7 @@ _FORMS = """
     woman women | mouse mice | life lives | wife wives | good better best | bad worse worst"""
 
 # Words that stand for each other in talk, in groups.
-_RELATED = """
+RELATED = """
     job work career occupation profession employ | kid child son daughter toddler baby
     husband wife spouse partner marry | mom mother mum | dad father | parent mom dad mother father
     sibling brother sister | grandparent grandma grandpa grandmother grandfather
@@ -63,7 +58,7 @@ _RELATED = """
     born birth | funeral death | hobby interest passion | skill talent | nickname name called | brand model"""
 
 # A kind of things, and things of that kind: asked for by the one, told by the other. One way only.
-_KINDS = """
+KINDS = """
     pet: dog cat puppy kitten bird fish hamster rabbit turtle snake parrot
     animal: dog cat horse bird fish bear deer wolf lion elephant turtle
     instrument: guitar piano violin drum flute clarinet cello saxophone trumpet ukulele bass keyboard
@@ -100,59 +95,12 @@ _KINDS = """
     tree: oak pine maple | app: netflix spotify instagram youtube uber | website: amazon etsy ebay
     media: instagram facebook twitter tiktok youtube | store: target walmart ikea costco"""
 
-MONTHS = "january february march april may june july august september october november december".split()
-WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_TIMES = """
+# Words that say when. Not "may", which mostly says something else.
+TIMES = """
+    january february march april june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
     yesterday today tomorrow tonight last next week weekend month year day ago morning evening afternoon night recently
     soon since spring summer autumn winter christmas"""
-_NUMBERS = """
+NUMBERS = """
     one two three four five six seven eight nine ten eleven twelve twenty thirty hundred dozen couple several both first
     second third once twice half"""
-
-
-@cache
-def asides() -> frozenset[str]:
-    return prepared(_ASIDES.split())
-
-
-@cache
-def time_words() -> frozenset[str]:
-    """Words that say when; "may" is left out, which mostly says something else."""
-    return prepared(_TIMES.split() + [month for month in MONTHS if month != "may"] + WEEKDAYS)
-
-
-@cache
-def number_words() -> frozenset[str]:
-    return prepared(_NUMBERS.split())
-
-
-@cache
-def forms() -> Mapping[str, frozenset[str]]:
-    """Prepared word → the other forms of it."""
-    return _groups(_FORMS)
-
-
-@cache
-def related() -> Mapping[str, frozenset[str]]:
-    """Prepared word → words that may stand for it."""
-    return _groups(_RELATED)
-
-
-@cache
-def kinds() -> Mapping[str, frozenset[str]]:
-    """Prepared name of a kind → things of that kind."""
-    kinds = (group.split(":") for group in _split(_KINDS))
-    return {text.words(kind)[0]: prepared(things.split()) for kind, things in kinds}
-
-
-def _groups(table: str) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for line in _split(table):
-        group = prepared(line.split())
-        for word in group:
-            found[word] = found.get(word, frozenset()) | (group - {word})
-    return found
-
-
-def _split(table: str) -> list[str]:
-    return table.strip().replace("\n", "|").split("|")

@@ -1,23 +1,19 @@
-"""Common words: those that hold a sentence together, and those that are said everywhere.
+"""Word lists: the words that hold a sentence together, those that are common everywhere, and those of sorts of work.
 
-For the floor of recall, which must know what a word is worth in a store of ten memories, where no word is common yet;
-and for questions about conversations. Tables only, in plain letters, which are prepared a good deal faster.
-Rule: what is listed here tells little in any project.
+For the floor of recall, which must know how much a word says in a store of ten memories, where no word is common yet;
+for questions about conversations; and for the rules that a briefing shows. Tables only, as people write the words.
+`docs/stems.py` writes them to `stems.py` in the form that an index holds, and nothing else reads this module: run it
+after every change. Rule: a word of the first four lists says little in any project.
 """
 
-from collections.abc import Iterable
-from functools import cache
-
-from kept import text
-
 # Words that make a sentence a question, or hold it together: they tell next to nothing of what is asked for.
-_FILLERS = """
+FILLERS = """
     what when where who whom whose which why how did does do doing done is was were are am be been being has have had
     having will would could can should may might must shall the a an of to in on at for with by from and or but if about
     into as that this these those it its i me my mine myself you your yours we our us they their them he she his her him
     hers there here not no than then so many much ever any some often long kind type sort thing person people like also
     get got"""
-_MORE_FILLERS = """
+MORE_FILLERS = """
     please tell let lets want need use used uses using able via per yet too very just only even each every own such both
     few more most other same nor until while during before after again further once because between through up down out
     off over under above below still already always never really anything something everything nothing cannot didn isn
@@ -34,7 +30,7 @@ _MORE_FILLERS = """
     lo al este esta"""
 
 # Said about everything, also in software: worth something, but less than a name.
-_COMMON = """
+COMMON = """
     able across actual add allow answer apply ask available back bad base become begin best better big bring
     bug build call care case cause certain change check choose code come common complete consider contain continue
     correct course create current day deal decide default different down early easy else end enough error example
@@ -49,33 +45,23 @@ _COMMON = """
     way week whole wish within without wonder word work world write wrong year yes yesterday"""
 
 # The verbs of an order that say nothing of what it is about.
-_ORDERS = "add build change continue create extend finish fix handle implement improve make support update"
+ORDERS = "add build change continue create extend finish fix handle implement improve make support update"
 
-
-@cache
-def fillers() -> frozenset[str]:
-    """The fillers of a question about a conversation."""
-    return prepared(_FILLERS.split())
-
-
-@cache
-def worthless() -> frozenset[str]:
-    """Words that alone never make a hit."""
-    return fillers() | prepared(_MORE_FILLERS.split())
-
-
-@cache
-def common() -> frozenset[str]:
-    """Words that many memories of any project hold."""
-    return prepared(_COMMON.split()) - worthless()
-
-
-@cache
-def orders() -> frozenset[str]:
-    """Verbs with which a prompt begins that asks for work on anything."""
-    return prepared(_ORDERS.split())
-
-
-def prepared(words: Iterable[str]) -> frozenset[str]:
-    """The words as an index holds them."""
-    return frozenset(text.words(" ".join(words)))
+# The words of rules that concern every answer, and of those that concern a sort of work.
+ANSWERS = "answer reply respond ask confirm approve approval explain explanation emoji praise summarise bullet table"
+CODE = (
+    "code test commit lint format build compile branch push pull merge rebase squash review changelog spec run check "
+    "error fail fix edit update file folder directory workspace repository implement implementation change feature "
+    "refactor plan type comment dependency migration script command function module naming doc"
+)
+# The words of rules about running it: whoever changes code needs them only if the prompt speaks of the same.
+RUNNING = "deploy deployment release rollout staging stage production prod server hosting backup outage"
+TEXTS = (
+    "write writing text word wording doc document documentation readme markdown line wrap heading paragraph sentence "
+    "language tone concise style translate render issue"
+)
+SCREENS = (
+    "ui gui screen menu tab tooltip tip field label icon button style css layout colour theme form dialog keyboard"
+)
+# The words of a prompt that make it work on screens.
+ON_SCREENS = "ui gui page screen view form button dialog css style layout header menu tab panel widget frontend"
