@@ -145,30 +145,48 @@ def values_of(arguments: Sequence[Argument], typed: str) -> dict[str, Any]:
     positional values in their order, the last of them as it was typed.
     """
     named = {one.singular.replace("_", "-"): one for one in arguments if not one.is_positional}
+    positional = [one for one in arguments if one.is_positional]
+    options, rest = _options(named, typed)
+    if not any(one.is_text for one in positional):
+        _check_options(named, rest)
+    return options | _positional(positional, rest)
+
+
+def _options(named: Mapping[str, Argument], typed: str) -> tuple[dict[str, Any], str]:
+    """Return the values of known options, and the text without them."""
     given: dict[str, Any] = {}
 
     def take(found: re.Match[str]) -> str:
         option = named.get(found["name"])
         if option is None:
             return found[0]
-        is_flag = option.form == "boolean" and (found["value"] or "").lower() not in ("true", "false")
-        value = True if is_flag else (found["value"] or "").strip('"')
-        given[option.name] = [*given.get(option.name, ()), value] if option.is_several else value
-        return f" {found['value'] or ''} " if is_flag else " "
+        value = found["value"] or ""
+        is_flag = option.form == "boolean" and value.lower() not in ("true", "false")
+        taken = True if is_flag else value.strip('"')
+        given[option.name] = [*given.get(option.name, ()), taken] if option.is_several else taken
+        return f" {value} " if is_flag else " "
 
-    rest = OPTION.sub(take, f" {typed}").strip()
-    positional = [one for one in arguments if one.is_positional]
-    if not any(one.is_text for one in positional):
-        unknown = re.search(r"(?:^|\s)--([\w-]+)", rest)
-        if unknown is not None:
-            hint = f"It takes {', '.join(f'--{name}' for name in named)}." if named else "It takes no options."
-            raise InvalidInput(f"There is no option --{unknown[1][:40]}.", hint=hint)
-    for place, argument in enumerate(positional):
+    return given, OPTION.sub(take, f" {typed}").strip()
+
+
+def _check_options(named: Mapping[str, Argument], rest: str) -> None:
+    """Raise InvalidInput if an option is left over."""
+    unknown = re.search(r"(?:^|\s)--([\w-]+)", rest)
+    if unknown is not None:
+        hint = f"It takes {', '.join(f'--{name}' for name in named)}." if named else "It takes no options."
+        raise InvalidInput(f"There is no option --{unknown[1][:40]}.", hint=hint)
+
+
+def _positional(arguments: Sequence[Argument], rest: str) -> dict[str, Any]:
+    """Return the values that were typed without a name."""
+    given: dict[str, Any] = {}
+    for argument in arguments:
         if not rest:
             break
+        is_last = argument is arguments[-1]
         if argument.is_several and not argument.is_text:
             given[argument.name], rest = rest.replace(",", " ").split(), ""
-        elif argument.is_text or place == len(positional) - 1:
+        elif argument.is_text or is_last:
             given[argument.name], rest = rest, ""
         else:
             given[argument.name], rest = [*rest.split(None, 1), ""][:2]

@@ -7,7 +7,7 @@ that names it and says what to give instead, in the same words at every door.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, TypeVar
@@ -88,22 +88,26 @@ class Argument(Struct, frozen=True, kw_only=True):
 
     def says(self, value: Any) -> str:
         """Return the sentence for a value that does not fit."""
+        if self.form == "strings" and isinstance(value, list | tuple):
+            return self._list_sentence(value)
         if self.choices and isinstance(value, str):
             return f"Unknown {self.label} {shown(value)}."
-        if self.form == "strings" and isinstance(value, list | tuple):
-            wrong = next((one for one in value if not isinstance(one, str)), None)
-            if wrong is not None:
-                return f"Each of {self.name} must be a string, not {type(wrong).__name__}."
-            unknown = next((one for one in value if self.choices and one not in self.choices), None)
-            if unknown is not None:
-                return f"Unknown {self.label} {shown(unknown)}."
         if self.form in ("integer", "number") and isinstance(value, int | float):
             return self._number_sentence(value)
-        if self.form == "string" and isinstance(value, str) and self.longest is not None:
+        if self.form != "string":
+            return f"{self.name} must be {_WORDS[self.form]}, got {shown(value)}."
+        if isinstance(value, str) and self.longest is not None:
             return f"{self.name} must have at most {self.longest:,} characters, got {len(value):,}."
-        if self.form == "string":
-            return f"{self.name} must be a string, not {type(value).__name__}."
-        return f"{self.name} must be {_WORDS[self.form]}, got {shown(value)}."
+        return f"{self.name} must be a string, not {type(value).__name__}."
+
+    def _list_sentence(self, values: Sequence[Any]) -> str:
+        """Return the sentence about the first member of a list that does not fit."""
+        for one in values:
+            if not isinstance(one, str):
+                return f"Each of {self.name} must be a string, not {type(one).__name__}."
+            if self.choices and one not in self.choices:
+                return f"Unknown {self.label} {shown(one)}."
+        return f"{self.name} must be {_WORDS[self.form]}."
 
     def hint(self) -> str:
         """Return what to give instead of a value that does not fit."""
@@ -176,10 +180,8 @@ def _plain(kind: inspect.Type, found: dict[str, Any]) -> inspect.Type:
         found["help"] = (kind.extra_json_schema or {}).get("description", found["help"])
         return _plain(kind.type, found)
     if isinstance(kind, inspect.UnionType):
-        members = [_plain(one, found) for one in kind.types]
-        members = [one for one in members if not isinstance(one, inspect.NoneType)]
-        text = next((one for one in members if isinstance(one, inspect.StrType)), None)
-        return text or members[0]  # a ref is a string or a number
+        members = [_plain(one, found) for one in kind.types if not isinstance(one, inspect.NoneType)]
+        return next((one for one in members if isinstance(one, inspect.StrType)), members[0])  # a ref may be a number
     return kind
 
 
@@ -216,10 +218,7 @@ def build(request: type[R], given: Mapping[str, Any], *, verb: str, known: Mappi
     """
     if known is None:
         known = {one.name: one for one in wire_arguments(request)}
-    for name in given:
-        if name not in known:
-            hint = f"It takes {', '.join(known)}." if known else "It takes no arguments."
-            raise InvalidInput(f"{verb} has no argument {shown(name)}.", hint=hint)
+    _check_names(verb, given, known)
     values: dict[str, Any] = {}
     for name, argument in known.items():
         value = given.get(name)
@@ -229,6 +228,14 @@ def build(request: type[R], given: Mapping[str, Any], *, verb: str, known: Mappi
         if value is not None:
             values[argument.name] = value
     return _converted(request, values, {argument.name: name for name, argument in known.items()})
+
+
+def _check_names(verb: str, given: Iterable[str], known: Mapping[str, Argument]) -> None:
+    """Raise InvalidInput for the first name that a verb does not know."""
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        hint = f"It takes {', '.join(known)}." if known else "It takes no arguments."
+        raise InvalidInput(f"{verb} has no argument {shown(unknown)}.", hint=hint)
 
 
 def _converted(request: type[R], values: dict[str, Any], names: Mapping[str, str] | None = None) -> R:
@@ -254,21 +261,16 @@ def explained(
 
 
 def _eased(argument: Argument, value: Any) -> Any:
-    """Return the value in the form of the argument, where what was given can only mean that."""
+    """Return the value in the form of the argument, where it can only mean that."""
     if isinstance(value, str):
-        if argument.is_several:
-            return [value]
-        if argument.form == "integer" and value.isascii() and value.removeprefix("-").isdigit():
-            return int(value[:18])
-        if argument.form == "number":
-            return _number(value)
-        if argument.form == "boolean" and value.lower() in ("true", "false"):
-            return value.lower() == "true"
-        if argument.form == "moment":
-            return _moment(value)
-    if argument.form == "string" and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # an id is a number to a model
-    return value
+        read = _FROM_TEXT.get(argument.form)
+        return value if read is None else read(value)
+    is_id = argument.form == "string" and isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_id else value  # an id is a number to a model
+
+
+def _whole_number(value: str) -> int | str:
+    return int(value[:18]) if value.isascii() and value.removeprefix("-").isdigit() else value
 
 
 def _number(value: str) -> float | str:
@@ -278,8 +280,23 @@ def _number(value: str) -> float | str:
         return value
 
 
+def _truth(value: str) -> bool | str:
+    return {"true": True, "false": False}.get(value.lower(), value)
+
+
 def _moment(value: str) -> datetime | str:
     try:
         return datetime.fromisoformat(value)
     except ValueError:
         return value
+
+
+# How text becomes a value; text that does not fit stays as it is, and is refused with the request.
+_FROM_TEXT: Mapping[Form, Callable[[str], Any]] = {
+    "integer": _whole_number,
+    "number": _number,
+    "boolean": _truth,
+    "moment": _moment,
+    "strings": lambda value: [value],
+    "objects": lambda value: [value],
+}
