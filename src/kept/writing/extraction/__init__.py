@@ -22,9 +22,9 @@ from kept.writing.conflicts import CORRECTION
 from kept.writing.extraction import evidence
 from kept.writing.extraction.commands import Commands
 from kept.writing.extraction.edits import MAX_FILES, Edits, edits_in
-from kept.writing.extraction.evidence import Judged, judge, names_in
+from kept.writing.extraction.evidence import JudgedPassage, judge, names_in
 from kept.writing.extraction.failures import Failure, Failures, command_in, is_telling
-from kept.writing.extraction.gist import Gist, Told
+from kept.writing.extraction.gist import Gist, KeptStatements
 from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
 from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import SentenceRule, lowered, may_change, rule_for, rules
@@ -81,7 +81,7 @@ class Extracted(Struct, frozen=True):
 class _Found(Struct, frozen=True):
     """A passage of an agent that could be kept: where it stands, and what it is worth."""
 
-    judged: Judged
+    judged: JudgedPassage
     message: Message
     turn: int
     place: int  # in the order of reading
@@ -145,7 +145,7 @@ class _Conversation:
         self._turn = 0
         self._spoken: Counter[int] = Counter()  # messages of the agent by turn
         self._found: list[_Found] = []
-        self._told = Told()  # what was kept so far
+        self._told = KeptStatements()  # what was kept so far
         self._stated: list[Gist] = []  # what the user said of it
         self.taken_back: set[str] = set()  # what the user chose, and later something else "instead of" it
         self._chosen: list[str] = []
