@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept.model import Draft, Message, replace
-from kept.writing.extraction import Extracted, extract, summarize
+from kept.writing.extraction import ExtractedDraft, extract, summarize
 from kept.writing.extraction.failures import error_message, signature_of
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
 
@@ -768,7 +768,7 @@ MESSAGES = st.lists(
 @settings(max_examples=100, deadline=None)
 def test_no_conversation_makes_it_raise(messages: list[Message]) -> None:
     for each in extract(messages):
-        assert isinstance(each, Extracted)
+        assert isinstance(each, ExtractedDraft)
         assert 0 < len(each.draft.content) <= 500
 
 

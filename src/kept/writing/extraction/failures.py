@@ -235,8 +235,8 @@ def _is_plain_word(word: str) -> bool:
 
 
 def _only_looks(words: Sequence[str]) -> bool:
-    if words[0] == "git":
-        return words[1:2] not in (["commit"], ["push"]) or not _LOOKING_WORDS.isdisjoint(words[2:3])  # hooks may reject
+    if words[0] == "git" and words[1:2] not in (["commit"], ["push"]):  # a hook may reject these two
+        return True
     return words[0] in LOOKING or not _LOOKING_WORDS.isdisjoint(words[1:3])
 
 

@@ -132,9 +132,10 @@ def _topic(above: list[str], label: str, parents: list[str]) -> str:
 def _passages(text: str) -> Iterator[Passage]:
     """Join lines that belong together, without Markdown; a newline parts separate thoughts."""
     reader = _Reader()
+    starts_fence = compiled(_FENCE).match
     is_code = False
     for text_line in [*text.splitlines(), ""]:
-        is_fence = compiled(_FENCE).match(text_line) is not None
+        is_fence = starts_fence(text_line) is not None
         is_code ^= is_fence
         line = _SILENT if is_code or is_fence else _line_of(text_line, in_list=reader.indent >= 0)
         if reader.paragraph and line.sort != PROSE:
@@ -171,12 +172,14 @@ def _line_of(line: str, *, in_list: bool) -> _Line:
         return _Line(HEADING, _plain(heading[2]).rstrip(":"), len(heading[1]))
     if compiled(_NOT_PROSE).match(line):
         return _SILENT
-    bold = compiled(_BOLD_LINE).match(line)
+    bold = compiled(_BOLD_LINE).match(line) if "**" in line else None
     return _Line(LABEL, _plain(bold[1]).rstrip(":")) if bold else _PROSE_LINE
 
 
 def _plain(line: str) -> str:
-    line = compiled(_LINK).sub(r"\1", compiled(_MARKER).sub("", line, count=1))
+    line = compiled(_MARKER).sub("", line, count=1)
+    if "](" in line:
+        line = compiled(_LINK).sub(r"\1", line)
     if "*" in line or "_" in line:  # the names in code spans keep their underscores
         parts = compiled(f"({_CODE_SPAN})").split(line)
         plain = compiled(_EMPHASIS).sub
@@ -198,6 +201,6 @@ def _is_prose(sentence: str) -> bool:
     """Match a sentence of sensible length, made of words, and not a line of a program, a log or a table."""
     if not MIN_SENTENCE_CHARS <= len(sentence) <= MAX_SENTENCE_CHARS:
         return False
-    words = compiled(_CODE_SPAN).sub("x", sentence)  # what is marked as code may look like code
+    words = compiled(_CODE_SPAN).sub("x", sentence) if "`" in sentence else sentence  # marked code may look like code
     odd = compiled(_NOT_LETTERS if len(words) > SHORT_CHARS else r"[\W_](?<! )").findall(words)
     return len(odd) <= 0.4 * (len(words) - words.count(" ")) and sum(map(_ODD_CHARS.__contains__, odd)) <= 4

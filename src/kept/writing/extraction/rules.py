@@ -82,7 +82,7 @@ def _written_out(way: str, shorthands: dict[str, str]) -> str:
 
 @cache
 def phrases(lines: str) -> re.Pattern[str]:
-    """Compile a pattern for any of the lines; each is an expression over lower case that begins at a word, or at `^`."""
+    """Compile a pattern for any of the lines; each is an expression over lower case, from a word or from `^`."""
     ways = [line.lstrip(" ") for line in lines.split("\n") if line.strip()]
     openings: dict[str, list[str]] = {}
     for way in (way[1:] for way in ways if way.startswith("^")):
@@ -126,10 +126,14 @@ def rule_for(sentence: str) -> SentenceRule | None:
         return known["request"] if known["request"].fits(said) else None  # any other question states nothing
     if any(known[name].fits(said) for name in NOTHING_TO_KEEP):
         return None
-    rule = next((known[name] for name in USER_RULES if known[name].fits(said)), None)
-    if rule is None and compiled(_GIVES_VALUE).match(sentence):
-        rule = known["stated"]
+    rule = _first_rule(sentence, said)
     return None if rule is None or _is_exception(rule, said) else rule
+
+
+def _first_rule(sentence: str, said: str) -> SentenceRule | None:
+    known = rules()
+    rule = next((known[name] for name in USER_RULES if known[name].fits(said)), None)
+    return known["stated"] if rule is None and compiled(_GIVES_VALUE).match(sentence) else rule
 
 
 def _is_exception(rule: SentenceRule, said: str) -> bool:

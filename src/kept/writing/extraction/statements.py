@@ -113,11 +113,11 @@ def statement(sentence: str, before: str = "", question: str = "", *, by_user: b
     """
     words = own_words(sentence, by_user=by_user)
     meaning = _meaning(words.lower())
-    has_name = "`" in words or any(map(_is_name, meaning))
+    has_name = _has_name(words, meaning)
     if _can_stand_alone(words, meaning, has_name=has_name):
         says_enough = has_name or by_user or len(meaning) >= MIN_MEANINGFUL_WORDS
         return finished(words) if meaning and says_enough else ""
-    context = before if before and not before.endswith("?") else question
+    context = question if before.endswith("?") else before or question
     if not context or points_back(own_words(context)):
         return ""  # "That would help. It also needs a test.": its subject is unknown
     return f"{finished(own_words(context, by_user=by_user))} {finished(words)}"
@@ -131,8 +131,9 @@ def _can_stand_alone(words: str, meaning: Sequence[str], *, has_name: bool) -> b
     return (is_long or not _has_pointer(words)) and not points_back(words)
 
 
-def _is_name(word: str) -> bool:
-    return "." in word or "/" in word or "_" in word
+def _has_name(words: str, meaning: Sequence[str]) -> bool:
+    """Match words with a name from code: marked as code, or with a sign of paths and identifiers."""
+    return "`" in words or any(mark in word for word in meaning for mark in "./_")
 
 
 def _has_pointer(words: str) -> bool:
