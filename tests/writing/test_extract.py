@@ -552,6 +552,10 @@ def test_a_check_that_ran_in_between_resolved_nothing() -> None:
     assert extract([*failing, why, *ran("bun test session.test.ts", "3 passed"), *passing]) == []
 
 
+def test_a_program_without_arguments_after_a_variable_is_read() -> None:
+    assert extract(ran("DEBUG=1 acme", "ok")) == []
+
+
 def test_a_command_that_a_fix_recommends_is_not_told_twice() -> None:
     failing = ran("pytest -q", "ModuleNotFoundError: No module named 'opk'\n1 failed")
     passing = ran("PYTHONPATH=. pytest -q", "3 passed")

@@ -68,15 +68,18 @@ class Commands:
         program = next((word for word in words if "=" not in word), "")
         if not program or program in LOOKING:
             return
-        if program not in _SHELL and len(words) > 1 and compiled(_OWN).match(program):
-            self._count_own(program, words[words.index(program) + 1])
-        if program != "git" and len(text) <= MAX_CHARS and not compiled(_FILE).search(text):
+        if program not in _SHELL and compiled(_OWN).match(program):
+            self._count_own(program, words[words.index(program) + 1 :])
+        if program != "git" and _is_general(text):
             known = self._works.setdefault(text, WorkingCommand(text))
             known.runs += 1
             known.folder = folder or known.folder
 
-    def _count_own(self, program: str, sub: str) -> None:
-        calls = self._own.setdefault(program, {})
+    def _count_own(self, program: str, arguments: list[str]) -> None:
+        """Count a call of the project's own program, by its sub-command."""
+        if not arguments:
+            return
+        calls, sub = self._own.setdefault(program, {}), arguments[0]
         if compiled(_OWN).match(sub):
             calls[sub] = calls.get(sub, 0) + 1
 
@@ -96,6 +99,11 @@ class Commands:
             if each.runs >= MIN_RUNS and purpose and purpose not in told:
                 told.add(purpose)
                 yield f"{purpose} `{each.text}`", each.text, each.folder
+
+
+def _is_general(command: str) -> bool:
+    """Match a short command that is not for one file or folder."""
+    return len(command) <= MAX_CHARS and not compiled(_FILE).search(command)
 
 
 def _purpose(command: str) -> str | None:
