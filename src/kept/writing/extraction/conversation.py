@@ -51,7 +51,7 @@ MAX_OPEN = 3
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
-# How sure we are that a draft says what was meant, and how much of its kind's importance it gets.
+# The confidence in a draft by its source, and the share of its kind's importance that it gets.
 USER_CONFIDENCE = 0.9
 AGENT_CONFIDENCE = 0.6
 RESOLUTION_CONFIDENCE = 0.7
@@ -72,7 +72,7 @@ class ExtractedDraft(Struct, frozen=True):
     draft: Draft
     message_id: str
     signals: tuple[str, ...] = ()
-    is_minor: bool = False  # worth keeping only if it changes what is known: a sentence of the user without any cue
+    is_minor: bool = False  # a sentence of the user without any cue: worth keeping only if it changes a known fact
 
 
 class _FoundPassage(Struct, frozen=True):
@@ -187,7 +187,7 @@ class Conversation:
 
     def _read_user(self, message: Message) -> Iterator[ExtractedDraft]:
         self._calls.clear()
-        if message.trust != "user":  # an agent wrote it, to a sub-agent, or nobody knows who
+        if message.trust != "user":  # an agent wrote it to a sub-agent, or the author is unknown
             return
         if message.content.lstrip().lower().startswith(INTERRUPTED):
             self._is_interrupted = True
@@ -494,7 +494,7 @@ class Conversation:
         for sentence, command, folder in self._commands.worth_keeping():
             assert self._last_ran is not None
             if command in self._recommended:
-                continue  # a fix says that it works, and what does not
+                continue  # a fix already recommends it
             folder = self._edits.relative(folder) if folder else ""
             content = (
                 f"{sentence} (in {folder})." if folder and not folder.startswith(("/", "$", "~")) else f"{sentence}."

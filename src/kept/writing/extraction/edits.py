@@ -17,7 +17,7 @@ from kept.text import compiled
 
 MAX_FILES = 5
 MAX_LINES = 6  # that are told of one edit
-MAX_CHARS = 100_000  # of one edit; what is longer was generated
+MAX_CHARS = 100_000  # of one edit; longer text was generated
 
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
 _NEW_KEYS = ("content", "file_text", "new_string", "new_str", "newText", "new_source", "code_edit", "insert_text")

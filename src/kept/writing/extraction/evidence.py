@@ -22,7 +22,7 @@ THRESHOLD = 6
 
 # The features for and against a passage. Round numbers: two good reasons and a name from code are enough.
 POINTS = {
-    "names_code": 2,  # an identifier, a path, a command, a flag, a version: what a search finds again
+    "names_code": 2,  # an identifier, a path, a command, a flag, a version: words that a search finds again
     "names_much_code": 2,
     "reason": 2,
     "limit": 2,  # something does not work, or only under a condition
@@ -32,7 +32,7 @@ POINTS = {
     "choice": 3,
     "working_command": 1,
     "dull_heading": -2,  # "Verification", "Files changed"
-    "report": -2,  # git has what was added and changed
+    "report": -2,  # git has the changes
 }
 _WORDS_AND_CODE = r"`[^`\n]{2,120}`|[^\s`]+"
 _NAME = (
@@ -124,7 +124,7 @@ def _features(content: str, headings: Sequence[str]) -> list[str]:
     names = names_in(content)
     features = [name for name in ("reason", "limit") if known[name].fits(said)]
     if not names and not features:
-        return []  # nothing to look up and no reason: never enough, whatever else it says
+        return []  # nothing to look up and no reason: never enough points
     features += [name for name in _MORE if known[name].fits(said)]
     features += _BY_NAMES[: len(names)]
     if any(known["dull_heading"].fits(lowered(heading)) for heading in headings):

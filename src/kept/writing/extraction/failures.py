@@ -362,7 +362,7 @@ class Failures:
         signature = signature_of(message)
         for each in self._open.values():
             if each.signature != signature and _covers(words, each):
-                each.is_gone = True  # another error now: what was done has helped, if the command passes in the end
+                each.is_gone = True  # another error now: the work so far has helped, if the command passes in the end
         known = self._open.pop(signature, None)
         while len(self._open) >= MAX_OPEN:
             del self._open[next(iter(self._open))]

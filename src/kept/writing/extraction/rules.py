@@ -152,7 +152,7 @@ EXCEPTIONS: tuple[tuple[str, Callable[[SentenceRule], bool]], ...] = (
 
 def may_change(sentence: str) -> bool:
     """Match a sentence without a cue that may change a known fact: no question, no plan, no guess."""
-    if elided(sentence) != sentence:  # then it may only ask about what it quotes
+    if elided(sentence) != sentence:  # then it may only ask about its quotation
         return False
     said = lowered(sentence).rstrip(".! ")
     known = rules()

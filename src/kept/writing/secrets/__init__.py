@@ -36,7 +36,7 @@ NOISE = (
     r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,24}+[A-Za-z]|\u241b\[[0-9;:?]{0,24}+[A-Za-z]"
 )
 
-# Escapes of JSON, HTML, URLs and shells, by what they begin with. Each is replaced by its character and spaces, so that
+# Escapes of JSON, HTML, URLs and shells, by their beginning. Each is replaced by its character and spaces, so that
 # no position moves.
 ESCAPES = {
     "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t",

@@ -290,7 +290,7 @@ SIGN = (
 )
 
 
-# What YAML may have before a value: a type, or an anchor (but not a reference of Rust).
+# YAML before a value: a type, or an anchor (but not a reference of Rust).
 YAML_TAG = r"(?:!!\w{1,40}+|!unsafe|&(?!(?:mut|dyn|impl|str|self)\b)[\w-]{1,40}+)[ \t]{1,8}+(?![ \t=])"
 NESTED = (  # "token": {"value": …
     r"\{\s{0,40}+[\"']?\s{0,4}+(?:value|key|secret|token|data|string)[\"']?\s{0,8}+[:=]\s{0,8}+"

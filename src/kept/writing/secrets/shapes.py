@@ -18,13 +18,13 @@ from kept.text import compiled
 from kept.writing.secrets import OTHER, Span, rules
 from kept.writing.secrets.looks import WORD, grade, is_code, is_documented, is_listed, is_name, is_opaque, is_stand_in
 
-Tail = tuple[str, str, str]  # prefix, kind, pattern of what follows the prefix
+Tail = tuple[str, str, str]  # prefix, kind, pattern after the prefix
 
 LONGEST_KEY = 20_000  # characters between the two ends of a private key; an RSA key of 16,384 bits has 12,700
 RANDOM_STRETCH = 2.0  # characters of one sort in a row, on average; 1.5 in random strings, more than 3 in names
 LETTERS_BY_RARITY = "etaoinsrhldcumfpgwybvkxjqz"
-NEAR_BEFORE, NEAR_AFTER = 16, 240  # characters around the name of a command in which a quoted value is looked for
-OPEN_END = 256  # how far an open-ended token is matched; what follows in the same alphabet belongs to it as well
+NEAR_BEFORE, NEAR_AFTER = 16, 240  # characters around the name of a command, where a quoted value may be
+OPEN_END = 256  # how far an open-ended token is matched; more of the same alphabet belongs to it as well
 CLASSES = {
     "[W]": "[A-Za-z0-9]",
     "[D]": "[A-Za-z0-9_-]",
