@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept.model import Draft, Message, replace
-from kept.writing.extraction import Extracted, extract, summarize
+from kept.writing.extraction import ExtractedDraft, extract, summarize
 from kept.writing.extraction.failures import error_message, signature_of
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
 
@@ -552,6 +552,10 @@ def test_a_check_that_ran_in_between_resolved_nothing() -> None:
     assert extract([*failing, why, *ran("bun test session.test.ts", "3 passed"), *passing]) == []
 
 
+def test_a_program_without_arguments_after_a_variable_is_read() -> None:
+    assert extract(ran("DEBUG=1 acme", "ok")) == []
+
+
 def test_a_command_that_a_fix_recommends_is_not_told_twice() -> None:
     failing = ran("pytest -q", "ModuleNotFoundError: No module named 'opk'\n1 failed")
     passing = ran("PYTHONPATH=. pytest -q", "3 passed")
@@ -768,7 +772,7 @@ MESSAGES = st.lists(
 @settings(max_examples=100, deadline=None)
 def test_no_conversation_makes_it_raise(messages: list[Message]) -> None:
     for each in extract(messages):
-        assert isinstance(each, Extracted)
+        assert isinstance(each, ExtractedDraft)
         assert 0 < len(each.draft.content) <= 500
 
 

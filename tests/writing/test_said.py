@@ -3,13 +3,13 @@
 import pytest
 
 from kept.model import Message
-from kept.writing.extraction import Extracted, extract
+from kept.writing.extraction import ExtractedDraft, extract
 from tests.writing.said import CORRECTIONS, FOREIGN, PASSING
 
 SHARE = 0.8
 
 
-def after_an_answer(said: str) -> list[Extracted]:
+def after_an_answer(said: str) -> list[ExtractedDraft]:
     answer = Message(id="a", role="assistant", content="I started the server on port 4000 and wrote the config.")
     return extract([answer, Message(id="u", role="user", content=said)])
 

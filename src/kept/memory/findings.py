@@ -24,7 +24,7 @@ from kept.writing import admit, pipeline
 from kept.writing.clauses import tells_of_change
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known
-from kept.writing.extraction import OPEN, Extracted, Summarizer, extract, summarize
+from kept.writing.extraction import OPEN, ExtractedDraft, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
 from kept.writing.passages import SAID, Buried, Passages
 from kept.writing.quotes import Quotes
@@ -223,7 +223,7 @@ def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
     return promoted
 
 
-def _found_in(messages: Sequence[Message], session: Session) -> Iterable[tuple[Extracted, Message]]:
+def _found_in(messages: Sequence[Message], session: Session) -> Iterable[tuple[ExtractedDraft, Message]]:
     """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
     by_id = {message.id: message for message in messages}
     for found in extract(messages, session.cwd, with_minor=True):
@@ -231,7 +231,7 @@ def _found_in(messages: Sequence[Message], session: Session) -> Iterable[tuple[E
             yield found, message
 
 
-def _as_draft(found: Extracted, message: Message, session: Session, quotes: Quotes) -> Draft:
+def _as_draft(found: ExtractedDraft, message: Message, session: Session, quotes: Quotes) -> Draft:
     source = found.draft.source or Source(origin="extraction")
     is_said = message.role in ("user", "assistant", "summary")
     trust = quotes.trust_of(found.draft.content, message.trust, by=message) if is_said else found.draft.trust

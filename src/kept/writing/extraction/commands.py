@@ -1,4 +1,4 @@
-"""Which commands work in this project: to test, lint, build and run it, and the project's own programs.
+"""Find the commands that work in this project: to test, lint, build and run it, and its own programs.
 
 Used by extraction. A command counts when it was run twice and did not fail; one for a single file, a look at something
 and git do not count. Rule: one memory for each purpose, with the folder that the command has to be run in.
@@ -15,7 +15,7 @@ MIN_RUNS = 2
 MIN_CALLS = 4  # of a project's own program, with at least two sub-commands
 MAX_CHARS = 100
 
-# What a command is for, by a word in it. The first that fits.
+# The purpose of a command, by a word in it. The first that fits.
 PURPOSES = (
     ("Lint with", r"\b(?:lint|eslint|ruff|credo|clippy|golangci-lint|flake8|pylint|rubocop|vet|shellcheck)\b"),
     ("Check types with", r"\b(?:typecheck|type-check|mypy|pyright|tsc|dialyzer)\b"),
@@ -37,7 +37,7 @@ _OWN = r"[a-z][\w-]{1,20}$"
 
 
 class WorkingCommand(Struct):
-    """A command that worked: how often, and in which folder."""
+    """A command that worked, its folder, and the number of its runs."""
 
     text: str
     folder: str = ""
@@ -52,7 +52,7 @@ class Commands:
         self._own: dict[str, dict[str, int]] = {}  # program → sub-command → calls
 
     def ran(self, command: str) -> None:
-        """A command ended without an error."""
+        """Count a command that ended without an error."""
         if "<<" in command or "\n" in command.strip() or "*** Begin" in command:
             return
         folder = ""
@@ -60,35 +60,50 @@ class Commands:
             text = shown(part.split("|")[0])
             if text.startswith("cd "):
                 folder = text[3:].strip("\"' ")
-                continue
-            words = text.split()
-            program = next((word for word in words if "=" not in word), "")
-            if not program or program in LOOKING:
-                continue
-            if program not in _SHELL and compiled(_OWN).match(program) and len(words) > 1:
-                own = self._own.setdefault(program, {})
-                if compiled(_OWN).match(words[words.index(program) + 1]):
-                    sub = words[words.index(program) + 1]
-                    own[sub] = own.get(sub, 0) + 1
-            if program != "git" and len(text) <= MAX_CHARS and not compiled(_FILE).search(text):
-                known = self._works.setdefault(text, WorkingCommand(text))
-                known.runs += 1
-                known.folder = folder or known.folder
+            else:
+                self._count(text, folder)
+
+    def _count(self, text: str, folder: str) -> None:
+        words = text.split()
+        program = next((word for word in words if "=" not in word), "")
+        if not program or program in LOOKING:
+            return
+        if program not in _SHELL and compiled(_OWN).match(program):
+            self._count_own(program, words[words.index(program) + 1 :])
+        if program != "git" and _is_general(text):
+            known = self._works.setdefault(text, WorkingCommand(text))
+            known.runs += 1
+            known.folder = folder or known.folder
+
+    def _count_own(self, program: str, arguments: list[str]) -> None:
+        """Count a call of the project's own program, by its sub-command."""
+        if not arguments:
+            return
+        calls, sub = self._own.setdefault(program, {}), arguments[0]
+        if compiled(_OWN).match(sub):
+            calls[sub] = calls.get(sub, 0) + 1
 
     def worth_keeping(self) -> Iterator[tuple[str, str, str]]:
-        """What to remember: the sentence, the command, and its folder."""
-        often = sorted(self._works.values(), key=lambda each: -each.runs)
-        told: set[str] = set()
-        for each in often:
-            purpose = _purpose(each.text)
-            if each.runs >= MIN_RUNS and purpose and purpose not in told:
-                told.add(purpose)
-                yield f"{purpose} `{each.text}`", each.text, each.folder
+        """Return sentences to remember, each with its command and folder."""
+        yield from self._by_purpose()
         for program, subs in self._own.items():
             names = sorted(subs, key=lambda sub: -subs[sub])
             if sum(subs.values()) >= MIN_CALLS and len(names) > 1 and _purpose(program) is None:
                 calls = ", ".join(f"`{program} {sub}`" for sub in names[:6])
                 yield f"The project uses the program `{program}`: {calls}", program, ""
+
+    def _by_purpose(self) -> Iterator[tuple[str, str, str]]:
+        told: set[str] = set()
+        for each in sorted(self._works.values(), key=lambda each: -each.runs):
+            purpose = _purpose(each.text)
+            if each.runs >= MIN_RUNS and purpose and purpose not in told:
+                told.add(purpose)
+                yield f"{purpose} `{each.text}`", each.text, each.folder
+
+
+def _is_general(command: str) -> bool:
+    """Match a short command that is not for one file or folder."""
+    return len(command) <= MAX_CHARS and not compiled(_FILE).search(command)
 
 
 def _purpose(command: str) -> str | None:

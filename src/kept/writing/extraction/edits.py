@@ -1,12 +1,12 @@
-"""Which files a conversation changed, and by which lines.
+"""Read the edits of a conversation: the files that it changed, and the new lines.
 
-Used by extraction. An edit is recognised by what it holds (a path and new text), not by the name of the tool, so the
-editing tools of every agent are read. Rule: an edit is no memory, because git has it; it tells what fixed an error.
+Used by extraction. An edit is a tool call with a path and new text, under any name, so the editing tools of every agent
+are read. Rule: an edit is no memory, because git has it; it shows how an error was fixed.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, pairwise
 from os.path import commonpath
 from typing import Any
 
@@ -17,7 +17,7 @@ from kept.text import compiled
 
 MAX_FILES = 5
 MAX_LINES = 6  # that are told of one edit
-MAX_CHARS = 100_000  # of one edit; what is longer was generated
+MAX_CHARS = 100_000  # of one edit; longer text was generated
 
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
 _NEW_KEYS = ("content", "file_text", "new_string", "new_str", "newText", "new_source", "code_edit", "insert_text")
@@ -37,7 +37,7 @@ _CODE_ENDINGS = frozenset(
 
 
 class Edit(Struct, frozen=True):
-    """New text for a file; `old` is what it replaced, or None when the file was written whole."""
+    """New text for a file; `old` is the text that it replaced, or None when the file was written whole."""
 
     path: str
     new: str
@@ -45,10 +45,9 @@ class Edit(Struct, frozen=True):
 
 
 def edits_in(call: Message) -> Iterator[Edit]:
-    """The edits that a tool call makes, if any."""
+    """Return the edits that a tool call makes."""
     input = call.input or {}
-    texts = [text for value in input.values() for text in (value if isinstance(value, list) else [value])]
-    patch = next((text for text in texts if isinstance(text, str) and "*** Begin Patch" in text), None)
+    patch = _patch_in(input)
     if patch is not None:
         yield from _patched(patch)
         return
@@ -59,6 +58,11 @@ def edits_in(call: Message) -> Iterator[Edit]:
     for piece in [input, *(pieces if isinstance(pieces, list) else ())]:
         if isinstance(piece, dict) and (new := _first(piece, _NEW_KEYS)) is not None:
             yield Edit(path, new, _first(piece, _OLD_KEYS))
+
+
+def _patch_in(input: Mapping[str, Any]) -> str | None:
+    texts = chain.from_iterable(value if isinstance(value, list) else [value] for value in input.values())
+    return next((text for text in texts if isinstance(text, str) and "*** Begin Patch" in text), None)
 
 
 def _patched(patch: str) -> Iterator[Edit]:
@@ -76,35 +80,33 @@ def _first(values: Mapping[str, Any], keys: Sequence[str]) -> str | None:
 
 
 class Edits:
-    """The files of one conversation, named as seen from the folder in which it took place.
+    """The files of one conversation, with paths relative to its folder.
 
-    Where nobody says which one that is, it is told from the files.
+    Without a given folder, it is derived from the paths of the files.
     """
 
     def __init__(self, messages: Sequence[Message], folder: str | None = None) -> None:
         paths = {path for each in messages if each.input and (path := _first(each.input, _PATH_KEYS))}
-        self._root = (folder or "").rstrip("/") or _project_folder(
-            sorted(path for path in paths if path.startswith("/") and not compiled(_NOT_KEPT).search(path))
-        )
+        self._root = (folder or "").rstrip("/") or _project_folder(paths)
         self._in_text = re.compile(rf"(?<![\w./~-]){re.escape(self._root)}/(?=[\w.])") if self._root else None
         self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
 
     def add(self, edit: Edit) -> tuple[str, list[str]]:
-        """The path by which the edited file is known, and the lines that are new in it."""
+        """Return the relative path of the edited file, and its new lines."""
         before = set((edit.old or "")[:MAX_CHARS].split("\n"))
         lines = (line.strip() for line in edit.new[:MAX_CHARS].split("\n") if line not in before)
         return self.relative(edit.path), list(islice(filter(None, lines), MAX_LINES))
 
     def relative(self, path: str) -> str:
-        """The path as seen from the project's folder, if it lies there."""
+        """Return the path relative to the project's folder, if it lies there."""
         return path[len(self._root) + 1 :] if self._root and path.startswith(f"{self._root}/") else path
 
     def shorten(self, sentence: str) -> str:
-        """The sentence with the folder taken out of its paths."""
+        """Remove the project's folder from the paths in a sentence."""
         return self._in_text.sub("", sentence) if self._in_text is not None else sentence
 
     def files_named(self, sentence: str) -> tuple[str, ...]:
-        """The files that a sentence names: by a path, or by the name of a file that the conversation has opened."""
+        """Return the files that a sentence names: by a path, or by the name of a file that was opened."""
         named = []
         for found in compiled(_NAMED).findall(self.shorten(sentence)):
             name = found.removeprefix("./")
@@ -119,11 +121,12 @@ def _is_code(path: str) -> bool:
     return path.rsplit(".", 1)[-1] in _CODE_ENDINGS
 
 
-def _project_folder(paths: Sequence[str]) -> str:
-    """The folder that holds all these absolute paths, above the first that is a usual part of a project."""
-    if not paths:
+def _project_folder(paths: Iterable[str]) -> str:
+    """Return the folder that holds all the absolute paths, above the first that is a usual part of a project."""
+    kept = sorted(path for path in paths if path.startswith("/") and not compiled(_NOT_KEPT).search(path))
+    if not kept:
         return ""
-    common = commonpath([path.rsplit("/", 1)[0] + "/" for path in paths])
+    common = commonpath([path.rsplit("/", 1)[0] + "/" for path in kept])
     part = compiled(_TOP_PART).search(f"{common}/")
     folder = common[: part.start()] if part else common
     return folder if folder.count("/") >= 2 else ""

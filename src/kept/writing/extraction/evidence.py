@@ -1,9 +1,9 @@
 """Judge by evidence how much a sentence of an agent is worth in a later session.
 
-Used by extraction. An agent writes a hundred sentences for each that somebody needs again. What counts is in the
-sentence: it names code, and says why, what does not work, where something lives, or what was chosen. Each feature has
-a name and points; a passage has the points of all its features, and `why` names them. Rule: process, plans, guesses,
-praise, offers and results of tests are never kept, however much code they name.
+Used by extraction. An agent writes a hundred sentences for each that is needed again. The features of a good one are in
+its words: it names code, and gives a reason, a limit, a place or a choice. POINTS gives each feature its points; a
+passage with at least THRESHOLD points is worth keeping. Rule: process, plans, guesses, praise, offers and results of
+tests are never kept, however much code they name.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MIN_CHARS = 40
 THRESHOLD = 6
 
-# What speaks for a passage and what against it. Round numbers: two good reasons and a name from code are enough.
+# The features for and against a passage. Round numbers: two good reasons and a name from code are enough.
 POINTS = {
-    "names_code": 2,  # an identifier, a path, a command, a flag, a version: what a search finds again
+    "names_code": 2,  # an identifier, a path, a command, a flag, a version: words that a search finds again
     "names_much_code": 2,
     "reason": 2,
-    "limit": 2,  # what does not work, or only under a condition
+    "limit": 2,  # something does not work, or only under a condition
     "finding": 2,
     "says_so": 2,  # it calls itself the root cause, or the choice that was made
     "place": 2,
     "choice": 3,
     "working_command": 1,
     "dull_heading": -2,  # "Verification", "Files changed"
-    "report": -2,  # git has what was added and changed
+    "report": -2,  # git has the changes
 }
 _WORDS_AND_CODE = r"`[^`\n]{2,120}`|[^\s`]+"
 _NAME = (
@@ -49,8 +49,8 @@ _INTRODUCES = r"(?i)\b(?:either|following|these?|this|that|are|is|to|because|fol
 _AROUND = ",:;!?()[]{}\"'“”‘’*"
 
 
-class Judged(Struct, frozen=True):
-    """A passage, what is left of it to keep, its points, and the features that gave them."""
+class JudgedPassage(Struct, frozen=True):
+    """A passage, the part of it to keep, its points, and the features that gave them."""
 
     content: str
     points: int
@@ -63,7 +63,7 @@ class Judged(Struct, frozen=True):
 
 @lru_cache(maxsize=512)  # asked for points, tags and comparison of the same statement
 def names_in(text: str) -> tuple[str, ...]:
-    """The names from code in a text, each once, without marks."""
+    """Return the names from code in a text, each once, without marks."""
     found: dict[str, None] = {}
     is_name = compiled(_NAME).fullmatch
     for word in compiled(_WORDS_AND_CODE).findall(text):
@@ -76,8 +76,8 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def judge(passage: Passage) -> Judged | None:
-    """What a passage of an agent is worth; None if nothing of it could be kept."""
+def judge(passage: Passage) -> JudgedPassage | None:
+    """Give a passage of an agent its points; None if nothing of it could be kept."""
     told = _without_process(passage.sentences)
     content = " ".join(told)
     if not content or len(content) > MAX_CHARS:
@@ -88,7 +88,7 @@ def judge(passage: Passage) -> Judged | None:
     features = _features(content, passage.headings)
     if content.endswith(":") and ("finding" not in features or compiled(_INTRODUCES).search(content)):
         return None
-    return Judged(content, sum(POINTS[name] for name in features), tuple(features), passage)
+    return JudgedPassage(content, sum(POINTS[name] for name in features), tuple(features), passage)
 
 
 def _without_process(sentences: Sequence[str]) -> list[str]:
@@ -98,7 +98,7 @@ def _without_process(sentences: Sequence[str]) -> list[str]:
 
 
 def _best_part(sentences: Sequence[str]) -> list[str]:
-    """The run of sentences within the limit that has the most points."""
+    """Return the run of sentences within the limit that has the most points."""
     best: list[str] = []
     most = 0
     for start in range(len(sentences)):
@@ -113,39 +113,38 @@ def _best_part(sentences: Sequence[str]) -> list[str]:
     return best
 
 
+_BY_NAMES = ("names_code", "names_much_code")  # for the first name from code, and for the second
 _MORE = ("finding", "says_so", "place", "choice", "working_command", "report")
 
 
 def _features(content: str, headings: Sequence[str]) -> list[str]:
+    """Return the names of the features that a text has."""
     known = rules()
     said = lowered(content)
     names = names_in(content)
     features = [name for name in ("reason", "limit") if known[name].fits(said)]
     if not names and not features:
-        return []  # nothing to look up and no reason: never enough, whatever else it says
+        return []  # nothing to look up and no reason: never enough points
     features += [name for name in _MORE if known[name].fits(said)]
-    if names:
-        features.append("names_code")
-    if len(names) > 1:
-        features.append("names_much_code")
+    features += _BY_NAMES[: len(names)]
     if any(known["dull_heading"].fits(lowered(heading)) for heading in headings):
         features.append("dull_heading")
     return features
 
 
-# The kind of what an agent found, by the first feature that it has.
+# The kind of a passage, by the first feature that it has.
 _KINDS = (("choice", "decision"), ("place", "architecture"), ("working_command", "convention"))
 
 
-def kind_of(judged: Judged) -> tuple[str, tuple[str, ...]]:
-    """The kind of a passage, and the tag of an open end."""
+def kind_of(judged: JudgedPassage) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of a passage, and the tag of an open end."""
     if rules()["open_end"].fits(lowered(judged.content)):
         return "progress", ("open",)
     return next((kind for name, kind in _KINDS if judged.has(name) and not judged.has("finding")), "discovery"), ()
 
 
 def explains(sentence: str) -> bool:
-    """Whether an agent's sentence says why something fails, and not what it is about to do or has achieved."""
+    """Match a sentence of an agent that gives the cause of a failure, not one about its plans or results."""
     known, said = rules(), lowered(sentence)
     if said.endswith(("?", ":")) or known["report"].fits(said) or known["passing"].fits(said):
         return False

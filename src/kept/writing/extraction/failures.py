@@ -1,4 +1,4 @@
-"""Watch the commands of a conversation: which error appeared, and what made it go away.
+"""Watch the commands of a conversation for errors and their fixes.
 
 Used by extraction. Errors of interpreters, compilers, test runners and shells are recognised line by line, in the
 beginning and the end of an output, so its size does not matter. Two errors that differ only in numbers, paths,
@@ -7,8 +7,9 @@ after something was changed, set up or tried another way. Rule: an error without
 memory, and a command that merely ran in between resolved nothing.
 """
 
+import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from msgspec import Struct
 
@@ -85,36 +86,42 @@ _LIBRARY = (
 
 
 def error_message(text: str) -> str | None:
-    """The error that a text reports, in its own words: `TypeError: x is undefined`, at most a line."""
-    best: tuple[int, str] | None = None
+    """Return the error that a text reports, in its own words: `TypeError: x is undefined`, at most a line."""
+    rank, message = len(_SHAPES), None
     is_traceback = False
-    lines = _lines(text)
-    for line, following in pairwise([*lines, ""]):
-        end = None
-        if is_traceback and line[:1].isalpha():
-            end = compiled(_TRACEBACK_END).fullmatch(line)
-        elif line.startswith("Caused by: "):
-            end = compiled(_CAUSE).match(line)
-        if end:
-            best, is_traceback = (-1, _worded(end[1], end[2] or "")), False
+    for line, following in pairwise([*_lines(text), ""]):
+        if last := _last_of_chain(line, is_traceback=is_traceback):
+            rank, message, is_traceback = -1, _worded(last[1], last[2] or ""), False
         elif line.startswith("Traceback (most recent call last)"):
             is_traceback = True
-        elif (best is None or best[0] > 0) and compiled(_MAY_TELL).search(line):
+        elif rank > 0 and compiled(_MAY_TELL).search(line):
             candidate = f"{line}\n{following}" if line.startswith("thread ") else line
-            for rank, shape in enumerate(_SHAPES[: best[0] if best else len(_SHAPES)]):
-                if found := compiled(shape).match(candidate):
-                    best = (rank, _worded(found[1], found[2]))
-                    break
-    return best[1] if best else None
+            rank, message = _more_telling(candidate, rank) or (rank, message)
+    return message
+
+
+def _last_of_chain(line: str, *, is_traceback: bool) -> re.Match[str] | None:
+    """Match the line that ends a traceback, and a cause."""
+    if is_traceback and line[:1].isalpha():
+        return compiled(_TRACEBACK_END).fullmatch(line)
+    return compiled(_CAUSE).match(line) if line.startswith("Caused by: ") else None
+
+
+def _more_telling(candidate: str, rank: int) -> tuple[int, str] | None:
+    """Return the rank and the message of an error, if its shape is more telling than this rank."""
+    for place, shape in enumerate(_SHAPES[:rank]):
+        if found := compiled(shape).match(candidate):
+            return place, _worded(found[1], found[2])
+    return None
 
 
 def is_telling(message: str) -> bool:
-    """Whether an error message says what is wrong, and is not the name of a test or a line of its output."""
+    """Match an error message that names the problem, not only a test or a line of its output."""
     return compiled(_TELLING).search(message) is not None
 
 
 def has_failed(output: str) -> bool | None:
-    """Whether a command failed, by what it printed; None if that cannot be told."""
+    """Return True if a command failed, judged by its output; None if that is unknown."""
     if output.startswith(_UNKNOWN):
         return None
     ends = "\n".join(_lines(output))
@@ -140,14 +147,14 @@ def _worded(name: str, message: str) -> str:
 
 
 def signature_of(message: str) -> str:
-    """The message with marks for times, ids, paths and numbers."""
+    """Replace times, ids, paths and numbers in the message by marks."""
     for varying, mark in ((_TIME, "<time>"), (_ID, "<id>"), (_PATH, "<path>"), (_FIGURE, "<n>")):
         message = compiled(varying).sub(mark, message)
     return message
 
 
 def place_of(output: str) -> str | None:
-    """The file that an error points at, if it is not a library's. In Python the last one named, elsewhere the first."""
+    """Return the file that an error points at, unless it is a library's: in Python the last named, else the first."""
     ends = "\n".join(_lines(output))
     found = compiled(_PLACE).findall(ends)
     places = [(quoted, plain) for quoted, plain in found if not compiled(_LIBRARY).search(quoted or plain)]
@@ -174,7 +181,7 @@ _CHECKS = frozenset(
     "test tests pytest vitest jest mocha rspec lint eslint ruff mypy tsc typecheck check format prettier bench make "
     "python node bash".split()
 )
-# What is set for the commands that follow in the same shell.
+# Commands that set something for the rest of the shell session.
 _SETTING = r"(?:export|unset|source|\.|nvm|pyenv|conda|direnv|ulimit|set) [\w./~-][^&;|\n]{0,200}"
 _LOOKING_WORDS = frozenset("logs log status show diff describe get list ready".split())
 
@@ -200,7 +207,7 @@ class Failure(Struct):
 
 
 def command_in(call: Message) -> str | None:
-    """The shell command of a tool call, in whichever field; None if there is none."""
+    """Return the shell command of a tool call, in any of its fields; None if there is none."""
     input = call.input or {}
     command = input.get("command", input.get("cmd"))
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
@@ -210,31 +217,51 @@ def command_in(call: Message) -> str | None:
 
 
 def command_words(command: str) -> tuple[str, ...]:
-    """The words that say which command it is: no change of folder, no options, no redirection.
+    """Return the words that identify a command: no change of folder, no options, no redirection.
 
     Empty for a command that only looks at something or is written for one use: its errors teach nothing.
     """
     if "<<" in command or "\n" in command.strip() or len(command) > MAX_COMMAND_CHARS:
         return ()
     last = compiled(r"&&|;").split(command)[-1].split("|")[0]
-    words = [word for word in last.split() if not word.startswith("-") and "=" not in word and ">" not in word]
-    while words and words[0] in _WRAPPERS:
-        words = words[1:]
-    is_one_off = any(option in (" -c", " -e") for option in (last[at : at + 3] for at in range(len(last))))
-    if words[:1] == ["git"] and words[1:2] not in (["commit"], ["push"]):  # a hook may reject these two
+    if " -c" in last or " -e" in last:
         return ()
-    if not words or is_one_off or words[0] in LOOKING or not _LOOKING_WORDS.isdisjoint(words[1:3]):
-        return ()
-    return tuple(map(_last_part, words))
+    words = list(dropwhile(_WRAPPERS.__contains__, filter(_is_plain_word, last.split())))
+    return () if not words or _only_looks(words) else tuple(map(_last_part, words))
+
+
+def _is_plain_word(word: str) -> bool:
+    return not word.startswith("-") and "=" not in word and ">" not in word
+
+
+def _only_looks(words: Sequence[str]) -> bool:
+    if words[0] == "git" and words[1:2] not in (["commit"], ["push"]):  # a hook may reject these two
+        return True
+    return words[0] in LOOKING or not _LOOKING_WORDS.isdisjoint(words[1:3])
 
 
 def shown(command: str) -> str:
-    """The command as a person would type it again."""
+    """Return the command as a person would type it again."""
     return " ".join(compiled(r"\s*2>&1|\s*\|\s*(?:tail|head)\b.*$").sub("", command.strip()).split())[:120]
 
 
+def _would_fail_again(words: tuple[str, ...], earlier: Failure) -> bool:
+    """Match a command that covers the failed one, or another way to call it when no file was changed."""
+    return _covers(words, earlier) or (not earlier.changed and _is_variant(words, earlier.words))
+
+
+def _is_explained(failure: Failure, command: str) -> bool:
+    """Return True if a change, another command or another way to call it resolved the error; note the latter two."""
+    if failure.changed or failure.ran:
+        return True
+    failure.ran = [one for one in failure.tried if _is_named(one, failure)][-1:]
+    if not failure.ran and _is_near(command, failure.command):
+        failure.instead = command
+    return bool(failure.ran or failure.instead)
+
+
 def _covers(words: tuple[str, ...], earlier: Failure) -> bool:
-    """Whether a command would meet the earlier error again: the same one, a wider one, or one for the failing file."""
+    """Match a command that would meet the earlier error: the same, a wider one, or one for the failing file."""
     if words[0] != earlier.words[0]:
         return False
     is_for_the_file = _last_part(earlier.place or "") in words and set(earlier.words) < set(words)
@@ -242,13 +269,13 @@ def _covers(words: tuple[str, ...], earlier: Failure) -> bool:
 
 
 def _is_variant(words: tuple[str, ...], earlier: tuple[str, ...]) -> bool:
-    """Whether it is the same program with the same sub-command, called another way."""
+    """Match the same program with the same sub-command, called another way."""
     same = 3 if words[1:2] and words[1] in ("run", "exec", "x") else 2
     return len(words) >= same and words[:same] == earlier[:same]
 
 
 def _is_near(command: str, earlier: str) -> bool:
-    """Whether two commands differ, by two words at most: an option, quotation marks, a folder."""
+    """Match two commands that differ by a few words: an option, quotation marks."""
     new, old = set(command.split()) - set(earlier.split()), set(earlier.split()) - set(command.split())
     if any(map(str.isalpha, new)) and any(map(str.isalpha, old)):
         return False  # another sub-command does something else
@@ -260,7 +287,7 @@ def _is_near(command: str, earlier: str) -> bool:
 
 
 def _is_named(command: str, failure: Failure) -> bool:
-    """Whether the error, or who explained it, names the program that was run or its sub-command. Checks fix nothing."""
+    """Match a command whose program or sub-command is named by the error or its explanation. Checks fix nothing."""
     said = " ".join((failure.message, *(sentence for sentence, _ in failure.said))).lower()
     words = command_words(command.lower())[:2]
     parts = {part for word in words for part in compiled(r"[a-z]{4,}").findall(word)}
@@ -280,23 +307,23 @@ class Failures:
 
     @property
     def are_open(self) -> bool:
-        """Whether there is an error that something could still resolve."""
+        """Return True if an error is still unresolved."""
         return bool(self._open)
 
     def changed(self, path: str, lines: Sequence[str]) -> None:
-        """A file was changed: these lines are new."""
+        """Note the new lines of a changed file."""
         for each in self._open.values():
             if not each.is_gone:
                 each.changed[path] = [*each.changed.get(path, ()), *lines][:MAX_NEW_LINES]
 
     def said(self, sentences: Sequence[tuple[str, Message]]) -> None:
-        """Somebody explained something."""
+        """Note sentences that may explain an error."""
         for each in self._open.values():
             if not each.is_gone:
                 each.said = [*each.said, *sentences][-MAX_SAID:]
 
     def ran(self, command: str, output: str, *, is_error: bool = False) -> list[Failure]:
-        """The errors that this command, which has just ended, resolved."""
+        """Return the errors that this command, which has just ended, resolved."""
         if not is_error and compiled(_SETTING).fullmatch(command):
             self._set_up(shown(command))
             return []
@@ -306,26 +333,21 @@ class Failures:
             return []
         failed = is_error or has_failed(output)
         self.has_just_failed = failed is not False
-        if failed is None:
-            return []
         if failed:
             self._fail(command, words, output, is_error=is_error)
-            return []
+        return self._pass(shown(command), words) if failed is False else []
+
+    def _pass(self, command: str, words: tuple[str, ...]) -> list[Failure]:
+        """Close the errors that this command would have met again, and return those with a known fix."""
         resolved = []
         for signature, each in list(self._open.items()):
-            is_another_try = not each.changed and _is_variant(words, each.words)
-            if not _covers(words, each) and not is_another_try:
-                if not each.is_gone:
-                    is_setting_up = not _SETTING_UP.isdisjoint(words[:3])
-                    (each.ran if is_setting_up else each.tried).append(shown(command))
-                continue
-            del self._open[signature]
-            if not each.changed and not each.ran:
-                each.ran = [one for one in each.tried if _is_named(one, each)][-1:]
-            if not each.changed and not each.ran and _is_near(shown(command), each.command):
-                each.instead = shown(command)
-            if each.changed or each.ran or each.instead:
-                resolved.append(each)
+            if _would_fail_again(words, each):
+                del self._open[signature]
+                if _is_explained(each, command):
+                    resolved.append(each)
+            elif not each.is_gone:
+                is_setting_up = not _SETTING_UP.isdisjoint(words[:3])
+                (each.ran if is_setting_up else each.tried).append(command)
         return resolved
 
     def _set_up(self, command: str) -> None:
@@ -340,7 +362,7 @@ class Failures:
         signature = signature_of(message)
         for each in self._open.values():
             if each.signature != signature and _covers(words, each):
-                each.is_gone = True  # another error now: what was done has helped, if the command passes in the end
+                each.is_gone = True  # another error now: the work so far has helped, if the command passes in the end
         known = self._open.pop(signature, None)
         while len(self._open) >= MAX_OPEN:
             del self._open[next(iter(self._open))]

@@ -1,7 +1,7 @@
-"""What a statement is about, and whether it says something new.
+"""Compare statements by their names and words, and find those that repeat earlier ones.
 
-Used by extraction. A conversation says the same thing many times: as a plan, while working, in the report, and again in
-the next report. Rule: a statement is kept only if it has enough words that nothing kept so far has.
+Used by extraction. A conversation repeats itself: in the plan, during the work, in the report, and in the next report.
+Rule: a statement is kept only if enough of its words are in no statement kept so far.
 """
 
 from functools import lru_cache
@@ -18,7 +18,7 @@ NEW_WORDS = 0.5  # the least share of a statement's words that no other statemen
 
 
 class Gist(Struct, frozen=True):
-    """The names from code in a statement, and the stems of the words that mean something."""
+    """The names from code in a statement, and the stems of its meaningful words."""
 
     names: frozenset[str]
     words: frozenset[str]
@@ -30,26 +30,26 @@ class Gist(Struct, frozen=True):
         return Gist(names, frozenset(things(content)))
 
     def is_same(self, other: "Gist") -> bool:
-        """Whether two statements say the same, or different things about the same."""
+        """Match two statements about the same subject."""
         shared = len(self.names & other.names)
         fewest = min(len(self.names), len(other.names))
         common = len(self.words & other.words) / max(1, min(len(self.words), len(other.words)))
         return shared > SAME_NAMES or common >= SAME_WORDS or (0 < fewest <= 2 * shared and common >= SAME_WORDS / 2)
 
     def corrects(self, earlier: "Gist") -> bool:
-        """Whether a correction, or a report that it is done, is about the same: most of its names, or two of them."""
+        """Match a correction of an earlier statement, or a report on it: most of its names, or two of them."""
         shared = len(self.names & earlier.names)
         return shared > 1 or (shared == 1 and len(earlier.names) <= 2)
 
     def touches(self, other: "Gist") -> bool:
-        """Whether they have a name, or a part of one, in common, or two words."""
+        """Match statements that share a name, a part of one, or two words."""
         parts = {part for name in self.names for part in text.words(name)}
         others = {part for name in other.names for part in text.words(name)}
         shared = (self.words | parts) & (other.words | others)
         return bool(self.names & other.names) or bool(shared & (parts | others)) or len(shared) >= 2
 
 
-class Told:
+class KeptStatements:
     """The statements that were kept so far."""
 
     def __init__(self) -> None:
@@ -61,6 +61,6 @@ class Told:
         self._words |= gist.words
 
     def has(self, gist: Gist) -> bool:
-        """Whether a statement is about something that was told, or has too little that is new."""
+        """Return True if a statement is about the same as an earlier one, or has too few new words."""
         new = len(gist.words - self._words)
         return new < NEW_WORDS * len(gist.words) or any(map(gist.is_same, self._gists))

@@ -1,9 +1,8 @@
-"""Find which open ends of earlier sessions a conversation reports as done.
+"""Find open ends of earlier sessions that a conversation reports as done.
 
 Used by sessions when one ends. An open end is a memory such as "the Windows job still fails" or "Not finished: …"; it
-is over when somebody says that it was done. Rule: the report must name what the open end names, and must not speak of
-something that is open itself. An open end that is missed costs a line in a briefing; one that is closed too early is in
-the archive.
+is over when the user or the agent reports it as done. Rule: the report must name the same things as the open end, and
+must not be an open end itself. A missed open end costs a line in a briefing; one that is closed too early is archived.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,17 +17,19 @@ SHARE = 0.67  # of its words
 
 
 def closed_in(messages: Sequence[Message], open_ends: Mapping[str, str]) -> dict[str, Message]:
-    """The keys of the open ends, given by their text, that a user or an agent reports as done, and where."""
+    """Map the keys of the open ends (key to text) that are reported as done to the reporting message."""
     gists = {key: Gist.of(content) for key, content in open_ends.items()}
     closed: dict[str, Message] = {}
-    for message in messages:
-        if message.role != "assistant" and (message.role != "user" or message.trust != "user"):
-            continue
+    for message in filter(_may_report, messages):
         said = message.content.lower()
         waiting = {key: gist for key, gist in gists.items() if _may_speak_of(said, gist)}
         for report in _reports(message) if waiting else ():
             closed |= {key: message for key, gist in waiting.items() if _is_about(report, gist)}
     return closed
+
+
+def _may_report(message: Message) -> bool:
+    return message.role == "assistant" or (message.role == "user" and message.trust == "user")
 
 
 def _reports(message: Message) -> Iterator[Gist]:

@@ -1,11 +1,11 @@
-"""Read a message as passages: the paragraphs and list items in which somebody wrote down one thought each.
+"""Read a message as passages: paragraphs and list items of one thought each.
 
 Used by extraction. Only a speaker's own words are read (`writing.quotes`); code, tables and logs are dropped. Linear
-in the text. Rule: Markdown goes, except the marks around code, because
-they say where a command begins and ends.
+in the text. Rule: Markdown is removed, except the marks around code, because they show where a command begins and ends.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -49,17 +49,17 @@ class Passage(Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """What an item that names no subject of its own is about: the nearest item, label or heading above it."""
+        """Return the subject of an item that names none: the nearest item, label or heading above it."""
         return self.topic or next((each for each in reversed(self.headings) if each), "")
 
 
 def passages(text: str, *, is_long_pasted: bool = False) -> list[Passage]:
-    """The passages of a speaker's own words. `is_long_pasted`: of a very long text, only both ends are those."""
+    """Return the passages of a speaker's own words. `is_long_pasted`: of a very long text, only both ends are those."""
     return _read(split(text[:MAX_CHARS], is_long_pasted=is_long_pasted).own)
 
 
 def noted_passages(text: str) -> list[Passage]:
-    """The passages of a host's summary, which programs hand over in a form that is nobody's own words."""
+    """Return the passages of a host's summary, where the form of a document is no sign of pasted text."""
     return _read(text[:MAX_CHARS])
 
 
@@ -78,60 +78,106 @@ class _Reader:
         self.indent = -1  # of the current item, -1 outside lists
 
     def passage(self) -> Passage:
-        """The paragraph that has just ended."""
+        """Return the paragraph that has just ended, and keep its text as a label for the items below it."""
         is_item = self.indent >= 0
         text, self.paragraph = self.paragraph, ""
         above = [title for title in self.titles if title]
         parents = [parent for indent, parent in self.parents if indent < self.indent] if is_item else []
         label = self.label if is_item else ""
-        topic = parents[-1] if parents else above[-1] if len(above) > 1 else label if above else ""
-        headings = (*above, *([label] if label else ()), *filter(None, parents))
+        headings = (*above, *filter(None, (label, *parents)))
+        self._keep_as_label(text)
+        found = tuple(filter(_is_prose, sentences(text, is_prose=True)))
+        return Passage(found, headings, _topic(above, label, parents), is_item)
+
+    def _keep_as_label(self, text: str) -> None:
         is_label = len(text) <= MAX_LABEL_CHARS and text[-1:] not in ".!?"
-        if is_item:
-            self.parents = [each for each in self.parents if each[0] < self.indent]
-            self.parents.append((self.indent, text.rstrip(":") if is_label else ""))
+        label = text.rstrip(":") if is_label else ""
+        if self.indent < 0:
+            self.label, self.parents = label, []
         else:
-            self.label, self.parents = (text.rstrip(":") if is_label else ""), []
-        return Passage(tuple(filter(_is_prose, sentences(text, is_prose=True))), headings, topic, is_item)
+            self.parents = [each for each in self.parents if each[0] < self.indent]
+            self.parents.append((self.indent, label))
+
+    def open_heading(self, level: int, title: str) -> None:
+        self.titles = [*self.titles[: level - 1], title, *[""] * (6 - level)]
+        self.open_list("")
+
+    def open_list(self, label: str) -> None:
+        self.label, self.indent, self.parents = label, -1, []
+
+    def add(self, line: str, *, is_item: bool) -> None:
+        """Add a line to the paragraph. A long line without a full stop runs on; any other is a separate thought."""
+        if is_item:
+            self.indent = len(line) - len(line.lstrip())
+        elif not self.paragraph and line[:1] not in " \t":
+            self.indent = -1
+        if self.paragraph:
+            runs_on = len(self.previous) >= WRAPPED_CHARS and self.previous[-1] not in ".!?:;"
+            self.paragraph += " " if runs_on else "\n"
+        self.paragraph += _plain(line)
+        self.previous = line.rstrip()
+
+
+def _topic(above: list[str], label: str, parents: list[str]) -> str:
+    """Return the nearest label of a passage: the item around it, the second heading or a deeper one, or its list's."""
+    if parents:
+        return parents[-1]
+    if len(above) > 1:
+        return above[-1]
+    return label if above else ""
 
 
 def _passages(text: str) -> Iterator[Passage]:
-    """Lines that belong together, without Markdown.
-
-    A long line without a full stop runs on; any other line is a separate thought, marked by a newline.
-    """
+    """Join lines that belong together, without Markdown; a newline parts separate thoughts."""
     reader = _Reader()
+    starts_fence = compiled(_FENCE).match
     is_code = False
-    for line in [*text.splitlines(), ""]:
-        is_fence, marker = bool(compiled(_FENCE).match(line)), compiled(_MARKER).match(line)
+    for text_line in [*text.splitlines(), ""]:
+        is_fence = starts_fence(text_line) is not None
         is_code ^= is_fence
-        is_indented = line.startswith("    ") and reader.indent < 0
-        is_quiet = is_code or is_fence or not line.strip() or (is_indented and not marker)
-        is_prose = not is_quiet and (bool(marker) or not compiled(_NOT_PROSE).match(line))
-        heading = None if is_quiet else compiled(_HEADING).match(line)
-        bold = compiled(_BOLD_LINE).match(line) if is_prose and not marker else None
-        if reader.paragraph and (marker or not is_prose or bold):
+        line = _SILENT if is_code or is_fence else _line_of(text_line, in_list=reader.indent >= 0)
+        if reader.paragraph and line.sort != PROSE:
             yield reader.passage()
-        if heading:
-            level = len(heading[1])
-            title = _plain(heading[2]).rstrip(":")
-            reader.titles = [*reader.titles[: level - 1], title, *[""] * (6 - level)]
-            reader.label, reader.indent, reader.parents = "", -1, []
-        elif bold:
-            reader.label, reader.indent, reader.parents = _plain(bold[1]).rstrip(":"), -1, []
-        elif is_prose:
-            if marker:
-                reader.indent = len(line) - len(line.lstrip())
-            elif not reader.paragraph and line[:1] not in " \t":
-                reader.indent = -1
-            runs_on = len(reader.previous) >= WRAPPED_CHARS and reader.previous[-1] not in ".!?:;"
-            joint = "" if not reader.paragraph else " " if runs_on else "\n"
-            reader.paragraph += joint + _plain(line)
-            reader.previous = line.rstrip()
+        if line.sort == HEADING:
+            reader.open_heading(line.level, line.text)
+        elif line.sort == LABEL:
+            reader.open_list(line.text)
+        elif line.sort != SILENCE:
+            reader.add(text_line, is_item=line.sort == ITEM)
+
+
+SILENCE, HEADING, LABEL, ITEM, PROSE = range(5)  # sorts of lines
+
+
+class _Line(NamedTuple):
+    sort: int
+    text: str = ""  # of a heading or a label
+    level: int = 0  # of a heading
+
+
+_SILENT, _ITEM_LINE, _PROSE_LINE = _Line(SILENCE), _Line(ITEM), _Line(PROSE)
+
+
+def _line_of(line: str, *, in_list: bool) -> _Line:
+    """Return the sort of a line outside code blocks. Blank, indented, quoted and logged lines are silent."""
+    if not line.strip():
+        return _SILENT
+    if compiled(_MARKER).match(line):
+        return _ITEM_LINE
+    if line.startswith("    ") and not in_list:
+        return _SILENT
+    if heading := compiled(_HEADING).match(line):
+        return _Line(HEADING, _plain(heading[2]).rstrip(":"), len(heading[1]))
+    if compiled(_NOT_PROSE).match(line):
+        return _SILENT
+    bold = compiled(_BOLD_LINE).match(line) if "**" in line else None
+    return _Line(LABEL, _plain(bold[1]).rstrip(":")) if bold else _PROSE_LINE
 
 
 def _plain(line: str) -> str:
-    line = compiled(_LINK).sub(r"\1", compiled(_MARKER).sub("", line, count=1))
+    line = compiled(_MARKER).sub("", line, count=1)
+    if "](" in line:
+        line = compiled(_LINK).sub(r"\1", line)
     if "*" in line or "_" in line:  # the names in code spans keep their underscores
         parts = compiled(f"({_CODE_SPAN})").split(line)
         plain = compiled(_EMPHASIS).sub
@@ -140,9 +186,9 @@ def _plain(line: str) -> str:
 
 
 def _is_prose(sentence: str) -> bool:
-    """Whether it is of sensible length, made of words, and not a line of a program, a log or a table."""
+    """Match a sentence of sensible length, made of words, and not a line of a program, a log or a table."""
     if not MIN_SENTENCE_CHARS <= len(sentence) <= MAX_SENTENCE_CHARS:
         return False
-    words = compiled(_CODE_SPAN).sub("x", sentence)  # what is marked as code may look like code
+    words = compiled(_CODE_SPAN).sub("x", sentence) if "`" in sentence else sentence  # marked code may look like code
     odd = compiled(_NOT_LETTERS if len(words) > SHORT_CHARS else r"[\W_](?<! )").findall(words)
     return len(odd) <= 0.4 * (len(words) - words.count(" ")) and sum(map(_ODD_CHARS.__contains__, odd)) <= 4

@@ -1,8 +1,10 @@
-"""Say what fixed an error: the change, the command, or the other way to call the program, and why.
+"""Describe the fix of an error: the change, the command, or the other way to call the program, and why.
 
 Used by extraction when a command that had failed passes. Rule: in the agent's words. The message of the error is the
 tool's, so it is not repeated here; a fix without a reason is kept only if its lines name what the error names.
 """
+
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -17,7 +19,7 @@ MAX_CHANGED = 3  # files that are named
 
 
 class Fix(Struct, frozen=True):
-    """What fixed an error, the message in which an agent said why, and whether it names what the error names."""
+    """A sentence about a fix, the message that explains it, and whether it names the same things as the error."""
 
     content: str
     told_in: Message | None
@@ -25,24 +27,39 @@ class Fix(Struct, frozen=True):
 
 
 def fix_of(failure: Failure) -> Fix | None:
-    """What made the error go away; None if that would say nothing."""
+    """Return the fix of an error; None if its sentence would say nothing."""
     lines = [f"`{line}`" for new in failure.changed.values() for line in new]
-    error = Gist.of(failure.message)
-    about = Gist.of(" ".join((failure.message, failure.command, *failure.changed, *lines)))
-    told = (each for each in reversed(failure.said) if about.touches(Gist.of(each[0])))
-    reason, told_in = next(told, ("", None))
-    shown = ", ".join(lines) if len(lines) <= MAX_LINES and sum(map(len, lines)) <= MAX_LINES_CHARS else ""
-    if failure.changed:
-        if all(path.rsplit("/", 1)[-1] in failure.words for path in failure.changed):
-            return None  # only the test itself was changed: it was still being written
-        is_clear = bool(shown) and is_telling(failure.message) and error.touches(Gist.of(shown))
-        if not reason and not is_clear:
-            return None
-        files = ", ".join([*failure.changed][:MAX_CHANGED])
-        what = f"`{failure.command}` failed until {files} changed" + (f": {shown}." if shown else ".")
-    elif failure.ran:
-        what = f"`{failure.command}` failed until `{failure.ran[-1]}` was run."
-    else:
-        what = f"`{failure.instead}` works, `{failure.command}` does not."
+    reason, told_in = _reason_for(failure, lines)
+    what = _change_sentence(failure, lines, has_reason=bool(reason)) if failure.changed else _command_sentence(failure)
+    if what is None:
+        return None
     content = f"{what} {finished(own_words(reason))}" if reason else what
-    return Fix(content, told_in, names_error=bool(failure.instead) or error.touches(Gist.of(content)))
+    names_error = bool(failure.instead) or Gist.of(failure.message).touches(Gist.of(content))
+    return Fix(content, told_in, names_error=names_error)
+
+
+def _reason_for(failure: Failure, lines: Sequence[str]) -> tuple[str, Message | None]:
+    """Return the latest explanation that is about this error, and its message."""
+    about = Gist.of(" ".join((failure.message, failure.command, *failure.changed, *lines)))
+    return next((each for each in reversed(failure.said) if about.touches(Gist.of(each[0]))), ("", None))
+
+
+def _change_sentence(failure: Failure, lines: Sequence[str], *, has_reason: bool) -> str | None:
+    """Name the changed files and, if they are few, the new lines. None if the change explains nothing."""
+    if all(path.rsplit("/", 1)[-1] in failure.words for path in failure.changed):
+        return None  # only the test itself was changed: it was still being written
+    shown = ", ".join(lines) if len(lines) <= MAX_LINES and sum(map(len, lines)) <= MAX_LINES_CHARS else ""
+    if not has_reason and not _names_error(shown, failure):
+        return None
+    files = ", ".join([*failure.changed][:MAX_CHANGED])
+    return f"`{failure.command}` failed until {files} changed" + (f": {shown}." if shown else ".")
+
+
+def _names_error(shown: str, failure: Failure) -> bool:
+    return bool(shown) and is_telling(failure.message) and Gist.of(failure.message).touches(Gist.of(shown))
+
+
+def _command_sentence(failure: Failure) -> str:
+    if failure.ran:
+        return f"`{failure.command}` failed until `{failure.ran[-1]}` was run."
+    return f"`{failure.instead}` works, `{failure.command}` does not."

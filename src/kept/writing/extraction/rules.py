@@ -1,12 +1,12 @@
-"""Read the cue files: by which words a sentence is a decision, a correction, a reason, a plan, a guess, …
+"""Decide if a user's sentence is worth keeping, by the rules of the cue files. The decision is `rule_for`.
 
-Used by extraction. The rules are data, in `cues/`: one file for each language, each with lines for the same rules.
-`en.txt` explains the format and gives a rule its kind and rank. Rule: a name, a kind and its marks stand once, in
-English; another language only adds ways to say it.
+Used by extraction. The rules are data, in `cues/`: one file for each language, each with lines for the same rules
+(decision, correction, reason, plan, guess, …). `en.txt` explains the format and gives a rule its kind and rank. Rule: a
+name, a kind and its marks stand once, in English; another language only adds ways to say it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from kept.text import compiled
 from kept.writing.speech import elided, masked
 
 LANGUAGES = ("en", "de", "fr", "es")
-# What an agent says in passing: these rules together are the rule `passing`, which is asked of every sentence.
+# These rules together are the rule `passing`, which is asked of every sentence of an agent.
 PASSING = ("plan", "process", "offer", "praise", "guess", "results", "bookkeeping", "log_line")
-_WELL_END = r"[,.:!—–-]* )*"  # of <well>: what may stand before a way to say something
+_WELL_END = r"[,.:!—–-]* )*"  # of <well>: words that may stand before a way to say something
 _FOLDER = Path(__file__).parent / "cues"
 
 
@@ -36,7 +36,7 @@ class SentenceRule(Struct, frozen=True):
 
 @cache
 def rules() -> dict[str, SentenceRule]:
-    """All rules by name, in the order of their rank."""
+    """Return all rules by name, in the order of their rank."""
     heads: dict[str, str] = {}
     ways: dict[str, list[str]] = {}
     for language in LANGUAGES:
@@ -54,7 +54,7 @@ def _rule(name: str, head: str, ways: list[str]) -> SentenceRule:
 
 
 def _sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """The rules of a file: name, kind and marks, ways to say it with their shorthands written out."""
+    """Read the rules of a file: name, kind and marks, ways to say it with their shorthands written out."""
     shorthands: dict[str, str] = {}
     name = head = ""
     lines: list[str] = []
@@ -82,21 +82,26 @@ def _written_out(way: str, shorthands: dict[str, str]) -> str:
 
 @cache
 def phrases(lines: str) -> re.Pattern[str]:
-    """Any of the lines, each of which is an expression over lower case that begins at a word, or at `^`."""
+    """Compile a pattern for any of the lines; each is an expression over lower case, from a word or from `^`."""
     ways = [line.lstrip(" ") for line in lines.split("\n") if line.strip()]
     openings: dict[str, list[str]] = {}
     for way in (way[1:] for way in ways if way.startswith("^")):
-        opening = way[: way.find(_WELL_END) + len(_WELL_END)] if way.startswith("((") and _WELL_END in way else ""
+        opening = _opening_of(way)
         openings.setdefault(opening, []).append(way[len(opening) :])
-    # What many ways open with is read once.
+    # A common opening of many ways is read once.
     first = "|".join(rf"{opening}(?:{'|'.join(following)})" for opening, following in openings.items())
     others = "|".join(way for way in ways if not way.startswith("^"))
     # Grouped, so that the edge of a word is looked for once at each character, and not once for each way.
     return re.compile("|".join([rf"^(?:{first})"] * bool(first) + [rf"\b(?:{others})"] * bool(others)))
 
 
+def _opening_of(way: str) -> str:
+    """Return the words that may stand before a way to say something (<well>), if it begins with them."""
+    return way[: way.find(_WELL_END) + len(_WELL_END)] if way.startswith("((") and _WELL_END in way else ""
+
+
 def lowered(sentence: str) -> str:
-    """The sentence as the lines of a rule expect it."""
+    """Convert the sentence to the form that the lines of a rule expect."""
     return sentence.lower().replace("’", "'").replace("‘", "'")
 
 
@@ -108,9 +113,9 @@ NOTHING_TO_KEEP = ("quotation", "plan")
 
 
 def rule_for(sentence: str) -> SentenceRule | None:
-    """The rule by which a user's sentence is worth keeping; None for questions, plans, guesses and everything else.
+    """Return the rule that makes a user's sentence worth keeping; None for questions, plans, guesses and the rest.
 
-    What the sentence quotes is no reason to keep it.
+    The first of USER_RULES that fits counts, unless a row of EXCEPTIONS applies. Quoted text is no reason to keep it.
     """
     sentence = masked(sentence)
     said = lowered(sentence).rstrip(".! ")
@@ -121,23 +126,33 @@ def rule_for(sentence: str) -> SentenceRule | None:
         return known["request"] if known["request"].fits(said) else None  # any other question states nothing
     if any(known[name].fits(said) for name in NOTHING_TO_KEEP):
         return None
+    rule = _first_rule(sentence, said)
+    return None if rule is None or _is_exception(rule, said) else rule
+
+
+def _first_rule(sentence: str, said: str) -> SentenceRule | None:
+    known = rules()
     rule = next((known[name] for name in USER_RULES if known[name].fits(said)), None)
-    if rule is None and compiled(_GIVES_VALUE).match(sentence):
-        rule = known["stated"]
-    if rule is None or (rule.name not in _SURE and known["guess"].fits(said)):
-        return None
-    if rule.kind in ("preference", "warning") and known["fleeting"].fits(said):
-        return None
-    if rule.name in ("changed", "stated") and known["symptom"].fits(said):
-        return None
-    if rule.kind == "fact" and known["away"].fits(said):
-        return None
-    return rule
+    return known["stated"] if rule is None and compiled(_GIVES_VALUE).match(sentence) else rule
+
+
+def _is_exception(rule: SentenceRule, said: str) -> bool:
+    return any(concerns(rule) and rules()[name].fits(said) for name, concerns in EXCEPTIONS)
+
+
+# Words that make a sentence worthless in spite of a rule: their name in the cue files, and the rules that they concern.
+_SURE = ("remember", "corrected_fact", "correction", "reproach", "decision")  # a "probably" in it is only politeness
+EXCEPTIONS: tuple[tuple[str, Callable[[SentenceRule], bool]], ...] = (
+    ("guess", lambda rule: rule.name not in _SURE),
+    ("fleeting", lambda rule: rule.kind in ("preference", "warning")),
+    ("symptom", lambda rule: rule.name in ("changed", "stated")),
+    ("away", lambda rule: rule.kind == "fact"),
+)
 
 
 def may_change(sentence: str) -> bool:
-    """Whether a user's sentence without a cue may say that something known is otherwise now: no question, no plan."""
-    if elided(sentence) != sentence:  # then it may only ask about what it quotes
+    """Match a sentence without a cue that may change a known fact: no question, no plan, no guess."""
+    if elided(sentence) != sentence:  # then it may only ask about its quotation
         return False
     said = lowered(sentence).rstrip(".! ")
     known = rules()
@@ -149,4 +164,3 @@ _GIVES_VALUE = (
     r"(?:[Tt]he|[Oo]ur|[Mm]y)(?: [\w./'-]+){1,6}? (?:is|are)(?: now| still| called)? (?=\S{0,40}[A-Z0-9/_`])"
     r"[^\s,]+(?: [^\s,]+){0,3}$"
 )
-_SURE = ("remember", "corrected_fact", "correction", "reproach", "decision")  # a "probably" in it is only politeness

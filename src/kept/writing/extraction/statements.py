@@ -1,8 +1,8 @@
-"""Make statements of sentences: texts that can be understood alone, in another session and on another day.
+"""Turn sentences into statements: texts that can be understood alone, in another session and on another day.
 
-Used by extraction. Rule: the words stay the speaker's. Openings ("No, actually,") go, the first person becomes "the
-user" where that is easy, "today" becomes a date, and "it" is explained by joining the sentence before. A sentence that
-still points nowhere is dropped.
+Used by extraction. Rule: the words stay the speaker's. Openings ("No, actually,") are removed, the first person becomes
+"the user" where that is easy, "today" becomes a date, and "it" is explained by joining the sentence before. A sentence
+whose "it" remains unknown is dropped.
 """
 
 from collections.abc import Sequence
@@ -92,10 +92,11 @@ _REQUESTS = r"""
     ^(write|create|update|change|use|put|open|read|find|see|give|tell|explain|continue|commit|push|delete|move|test)\b
     """
 _POINTERS = frozenset("it that this them those these so one das es dies cela ça eso esto".split())
-# An alternative to what the sentence before is about; and how that is to be done.
+# An alternative to the subject of the sentence before; and an order for it.
 _INSTEAD = r"^(?!.*\?$)(?:please |just |so |then )*[a-z]+ .{2,80} instead[.!]*$"
 _ORDER_FOR_IT = r"(?:please |and )*[a-z]+ (?:it|them)\b(?!.*\?$)"
 _COUNTED = r"\bone (?!(?:is|are|was|in|on|at|for|with|that|to|of|instead|please|and|or|then|too)\b)(?=[a-z])"
+_CONTRAST = r"(?i)^(?:it|they)['’]?(?:s|re)\b .{1,60}, not \w"
 _WORDS = r"[^\W_][\w'./@-]*"
 _EMPTY = _POINTERS | frozenset(
     "a an the i you we he she they me us my your our his her is are was were be been do does did don't dont doesn't "
@@ -105,30 +106,43 @@ _EMPTY = _POINTERS | frozenset(
 
 
 def statement(sentence: str, before: str = "", question: str = "", *, by_user: bool = False) -> str:
-    """The sentence as a statement that can be understood alone; empty if it cannot.
+    """Turn the sentence into a statement that can be understood alone; empty if that is impossible.
 
-    `before` is the sentence before it in the same passage. `question` is what the speaker may be answering: "let's not
-    do that" is kept only together with it.
+    `before` is the sentence before it in the same passage. `question` is the one that the speaker may be answering:
+    "let's not do that" is kept only together with it.
     """
     words = own_words(sentence, by_user=by_user)
-    lowered_words = words.lower()
-    meaning = _meaning(lowered_words)
-    names_something = any(mark in word for word in meaning for mark in "./_") or "`" in words
-    uncounted = compiled(_COUNTED).sub("", lowered_words)
-    points = not names_something and not _POINTERS.isdisjoint(compiled(_WORDS).findall(uncounted))
-    is_vague = points and len(meaning) <= MIN_MEANINGFUL_WORDS + 1
-    contrasts = compiled(r"(?i)^(?:it|they)['’]?(?:s|re)\b .{1,60}, not \w").match(words) is not None
-    if contrasts or (not is_vague and not points_back(words)):
-        is_short = len(meaning) < MIN_MEANINGFUL_WORDS
-        return "" if is_short and not names_something and not by_user else finished(words) if meaning else ""
-    before = before if before and not before.endswith("?") else question
-    if points_back(own_words(before)):
-        return ""  # "That would help. It also needs a test.": to what, nobody will know
-    return f"{finished(own_words(before, by_user=by_user))} {finished(words)}" if before else ""
+    meaning = _meaning(words.lower())
+    has_name = _has_name(words, meaning)
+    if _can_stand_alone(words, meaning, has_name=has_name):
+        says_enough = has_name or by_user or len(meaning) >= MIN_MEANINGFUL_WORDS
+        return finished(words) if meaning and says_enough else ""
+    context = question if before.endswith("?") else before or question
+    if not context or points_back(own_words(context)):
+        return ""  # "That would help. It also needs a test.": its subject is unknown
+    return f"{finished(own_words(context, by_user=by_user))} {finished(words)}"
+
+
+def _can_stand_alone(words: str, meaning: Sequence[str], *, has_name: bool) -> bool:
+    """Match a sentence without pointers to the sentence before, or with enough else: "it's Postgres, not MySQL"."""
+    if compiled(_CONTRAST).match(words):
+        return True
+    is_long = has_name or len(meaning) > MIN_MEANINGFUL_WORDS + 1
+    return (is_long or not _has_pointer(words)) and not points_back(words)
+
+
+def _has_name(words: str, meaning: Sequence[str]) -> bool:
+    """Match words with a name from code: marked as code, or with a sign of paths and identifiers."""
+    return "`" in words or any(mark in word for word in meaning for mark in "./_")
+
+
+def _has_pointer(words: str) -> bool:
+    uncounted = compiled(_COUNTED).sub("", words.lower())
+    return not _POINTERS.isdisjoint(compiled(_WORDS).findall(uncounted))
 
 
 def chosen(sentence: str, question: str) -> str:
-    """What "ok, cron then, it is simpler" decides, with the question that it answers; empty if it is no such choice."""
+    """Return the choice of "ok, cron then, it is simpler", with the question that it answers; empty if it is none."""
     said = own_words(sentence)
     choice = compiled(_CHOICE).match(said)
     if choice is None:
@@ -139,23 +153,23 @@ def chosen(sentence: str, question: str) -> str:
 
 
 def is_only_emphasis(sentence: str) -> bool:
-    """Whether a sentence says no more than that the one before it counts: "Remember that."."""
+    """Match a sentence that only stresses the sentence before it: "Remember that."."""
     return compiled(_EMPHASIS).fullmatch(sentence) is not None
 
 
 def points_back(sentence: str) -> bool:
-    """Whether the sentence begins with a word for something that was named before: "it", "this means"."""
+    """Match a sentence that begins with a word for something named before: "it", "this means"."""
     return phrases(_POINTS_BACK).match(lowered(sentence)) is not None
 
 
 def lacks_subject(item: str) -> bool:
-    """Whether a list item says something of what stands above it: "Opens the log", "width → size", "already there"."""
+    """Match a list item whose subject is in the line above: "Opens the log", "width → size", "already there"."""
     said = lowered(item)
     return phrases(_WITHOUT_SUBJECT).search(said) is not None and not phrases(_NAMES_SUBJECT).match(said)
 
 
 def continues(sentence: str, following: str) -> bool:
-    """Whether a user's next sentence goes on: with "it", about the same thing, or with what to do instead."""
+    """Match a next sentence that continues: with "it", about the same thing, or with an alternative."""
     said = lowered(following)
     if "instead" in said and compiled(_INSTEAD).match(said):
         return True
@@ -171,7 +185,7 @@ def continues(sentence: str, following: str) -> bool:
 
 
 def things(sentence: str) -> set[str]:
-    """The stems of the words that name something."""
+    """Return the stems of the words that name something."""
     return {stem for word in _meaning(sentence.lower()) if len(word) > 3 for stem in text.words(word)[:1]}
 
 
@@ -180,7 +194,7 @@ def _meaning(lowered_words: str) -> list[str]:
 
 
 def own_words(sentence: str, *, by_user: bool = False) -> str:
-    """The sentence without its opening words, and without the first person where that is easy."""
+    """Remove the opening words of the sentence, and the first person where that is easy."""
     words = sentence.replace("’", "'")
     if by_user and is_only_emphasis((parts := words.rpartition(", "))[2]):
         words = parts[0] or words
@@ -196,19 +210,19 @@ def own_words(sentence: str, *, by_user: bool = False) -> str:
 
 
 def without_request(sentence: str) -> str:
-    """What a user states before asking for something: "we deploy on Thursdays now, can you change the template?"."""
+    """Remove the request from a statement: "we deploy on Thursdays now, can you change the template?"."""
     asked = compiled(_ASKED).search(sentence)
     return sentence[: asked.start()] if asked else sentence
 
 
 def without_praise(sentence: str) -> str:
-    """The sentence without "Good catch —" and the like, if something follows."""
+    """Remove "Good catch —" and the like, if something follows."""
     praise = compiled(_PRAISE).match(sentence)
     return sentence[praise.end() :] if praise else sentence
 
 
 def finished(sentence: str) -> str:
-    """The sentence with a full stop and, unless it begins with a command or a name from code, a capital."""
+    """Add a full stop and, unless the sentence begins with a command or a name from code, a capital."""
     first, *following = sentence.split(" ", 3)[:3]
     first = first.rstrip(",:;")
     is_command = any(compiled(r"--?[a-z]|\./").match(word) for word in following)  # `python -m pip`, `go vet ./...`
@@ -227,7 +241,7 @@ _DAYS: Sequence[tuple[str, int]] = (
 
 
 def dated(statement: str, at: datetime | None) -> str:
-    """The statement with dates for "today", "yesterday" and "tomorrow", if it is known when it was said."""
+    """Replace "today", "yesterday" and "tomorrow" by dates, if the day of the statement is known."""
     if at is None:
         return statement
     for words, days in _DAYS:

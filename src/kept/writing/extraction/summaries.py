@@ -1,10 +1,11 @@
-"""The summary of a session: what was kept of it, and what is open.
+"""Summarize a session: its request, its memories, and an open end.
 
-Used by extraction. At most five lines, for "what happened last time". Rule: a summary has no source of its own. It is
-made of what the same filters let through, so nothing gets into it that could not be a memory.
+Used by extraction. At most five lines, for "what happened last time". Rule: a summary is made of drafts that passed
+the filters of extraction, so it holds nothing that could not be a memory.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import filterfalse
 
 from kept.model import Draft
 
@@ -14,15 +15,18 @@ _FIRST = ("decision", "preference", "warning", "architecture", "discovery", "con
 
 
 def summary_of(asked: str, drafts: Sequence[Draft]) -> str:
-    """What was asked for, the most important of what was kept, and what is open; empty if nothing was."""
+    """Return the request, the most important drafts, and an open end, as a list; empty if there is nothing."""
     is_kept = any(_bare(draft.content) == _bare(asked) for draft in drafts)
     lines = [f"Asked: {_cut(asked)}"] if asked and not is_kept else []
-    is_open = [draft for draft in drafts if "open" in draft.tags]
-    told = sorted((draft for draft in drafts if "open" not in draft.tags), key=_rank)
-    room = MAX_LINES - len(lines) - min(len(is_open), 1)
-    lines += [_cut(draft.content) for draft in told[:room]]
-    lines += [f"Open: {_cut(draft.content)}" for draft in is_open[:1]]
+    open_ends = list(filter(_is_open, drafts))[:1]
+    others = sorted(filterfalse(_is_open, drafts), key=_rank)
+    lines += [_cut(draft.content) for draft in others[: MAX_LINES - len(lines) - len(open_ends)]]
+    lines += [f"Open: {_cut(draft.content)}" for draft in open_ends]
     return "\n".join(f"- {line}" for line in _once(lines))
+
+
+def _is_open(draft: Draft) -> bool:
+    return "open" in draft.tags
 
 
 def _rank(draft: Draft) -> tuple[float, int]:
@@ -39,7 +43,7 @@ def _bare(line: str) -> str:
 
 
 def _cut(line: str) -> str:
-    """The line, or its beginning up to a word's end."""
+    """Cut the line after a word if it is too long."""
     line = " ".join(line.split())
     if len(line) <= MAX_LINE_CHARS:
         return line

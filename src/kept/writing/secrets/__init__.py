@@ -1,6 +1,12 @@
-"""Finders of secrets and personal data, and a text as they see it. `redact` runs them.
+"""Find secrets and personal data: the finders, and the folded view of a text that they search. `redact` runs them.
 
-`rules` holds the tables, `shapes` and `cues` find, `verdict` judges what a cue announces. Here is the view they search.
+| module | topic |
+|---|---|
+| `rules` | the tables: vendors, token shapes, cue words, words that are not secrets |
+| `shapes`, `disguises` | finders that need no cue word |
+| `cues` | the finder that follows a cue word (`password`, `API_KEY`) to its value |
+| `verdict` | the decision: is this value behind a cue a secret? |
+| `looks` | tests of a string alone |
 
 A key with a zero-width space in it, in full-width letters, in terminal colours or inside a JSON string is still a key.
 So redaction matches on a view of the text: compatibility forms made plain, accents and invisible characters dropped,
@@ -20,7 +26,7 @@ from kept.text import compiled
 
 Span = tuple[int, int, str]  # start, end, kind of secret
 
-MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTHER
+MASK = "\x00"  # stands for a redacted part; a NUL of the text itself becomes OTHER
 OTHER = "\x01"  # a sign that no pattern asks for
 BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen
 SIGNS = dict(zip("‘’‚“”„«»→⇒。…", '\'\'\'""""">>..', strict=True))
@@ -30,7 +36,7 @@ NOISE = (
     r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,24}+[A-Za-z]|\u241b\[[0-9;:?]{0,24}+[A-Za-z]"
 )
 
-# Escapes of JSON, HTML, URLs and shells, by what they begin with. Each is replaced by its character and spaces, so that
+# Escapes of JSON, HTML, URLs and shells, by their beginning. Each is replaced by its character and spaces, so that
 # no position moves.
 ESCAPES = {
     "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t",
@@ -49,7 +55,7 @@ ALTERED = (MASK, "\\", "&", "%", "\x1b[", "[redacted:")  # a view of ASCII text 
 
 
 class FoldedText:
-    """The folded text, the same in lower case, and the way back to the original."""
+    """A folded text, the same in lower case, and the map from its positions to the original."""
 
     def __init__(self, text: str, masked: Sequence[tuple[int, int]] = ()) -> None:
         self._text = text
@@ -73,7 +79,7 @@ class FoldedText:
         return "".join(pieces)
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """The span of the original that this span of the folded text came from."""
+        """Return the span of the original for a span of the folded text."""
         folded, first, _, one_to_one = self._mark_at(start)
         first += start - folded if one_to_one else 0
         folded, begin, last, one_to_one = self._mark_at(end - 1)
@@ -87,7 +93,7 @@ class FoldedText:
 
 
 def _rest_of_escape(text: str, position: int) -> int:
-    """How many characters the escape that begins here, if any, has after its first."""
+    """Count the characters after the first of an escape that begins here; 0 if none does."""
     if text[position] not in ESCAPES:
         return 0
     known = (escape for escapes in ESCAPES.values() for escape in escapes)
@@ -95,17 +101,17 @@ def _rest_of_escape(text: str, position: int) -> int:
 
 
 def fold(text: str) -> str:
-    """The text as a view would show it: for the words that views are searched for."""
+    """Fold a text as a view does: for words that are looked for in views."""
     return compiled(r"[^\x00-\x7f]++").sub(lambda run: "".join(map(_fold_character, run.group())), text)
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a view shows the text as it is."""
+    """Return True if folding does not change the text."""
     return text.isascii() and not any(map(text.__contains__, ALTERED))
 
 
 def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str, bool]]:
-    """The view in pieces: where each came from, what it became, and whether character by character."""
+    """Fold the text in pieces: start and end in the original, the folded text, and whether the map is one to one."""
     is_plain = text.isascii() and MASK not in text and not any(sign in text for sign in ESCAPES)
     position = 0
     for start, end, replacement in (*_edits(text, masked), (len(text), len(text), "")):
@@ -119,7 +125,7 @@ def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int,
 
 
 def _edits(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
-    """Parts that are not text: spans already found, redactions of an earlier run, terminal colour codes."""
+    """Find the parts that are not text: spans already found, redactions of an earlier run, terminal colour codes."""
     noise = compiled(NOISE) if any(sign in text for sign in NOISE_SIGNS) else None
     position = 0
     for start, end in (*masked, (len(text), len(text))):
@@ -174,7 +180,7 @@ def _folded_run(run: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
 
 @lru_cache(maxsize=8192)
 def _fold_character(character: str) -> str:
-    """NFKC and more: no accents, nothing invisible, plain quotes and dashes. Other signs become OTHER.
+    """Apply NFKC and more: no accents, nothing invisible, plain quotes and dashes. Other signs become OTHER.
 
     Signs stay one character, so that a text of Latin letters folds to ASCII, which is the quickest to search.
     """

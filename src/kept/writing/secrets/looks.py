@@ -1,9 +1,9 @@
-"""How a value looks: a stand-in, a template, code, a name, a path, a measure, a word, or characters at random.
+"""Describe a string alone: a stand-in, a template, code, a name, a path, a measure, a word, or random characters.
 
-Pure questions about one short string. `verdict` asks them about a value behind a cue, `shapes` and `disguises` about
-a value in a place that is made for a secret.
+Pure tests of one short string. `verdict` applies them to a value behind a cue, `shapes` and `disguises` to a value in
+a place that is made for a secret.
 
-Rule: nothing here knows the cue. A value that could be two things is the one that is a secret.
+Rule: nothing here knows the cue. A value that could be two things counts as the secret.
 """
 
 import re
@@ -16,7 +16,7 @@ from kept.writing.secrets import MASK, fold, rules
 NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
 
 # Random strings change between lower case, capitals, digits and symbols every one or two characters; names and words
-# keep to one for longer. Below this many characters a stretch, on average, nobody made it up to be read.
+# keep to one for longer. Below this many characters a stretch, on average, a string is not made to be read.
 OPAQUE_STRETCH = 3.2
 NAME_STRETCH = 2.5
 FORGIVING_LENGTH = 14  # a word this long may have one pair of letters that words seldom have
@@ -51,7 +51,7 @@ MEASURE = (
 
 
 def grade(value: str, *, quoted: bool) -> int:
-    """How much the value looks like a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols), OPAQUE."""
+    """Grade the value as a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols) or OPAQUE."""
     if is_stand_in(value) or is_something_else(value, quoted=quoted) or (not quoted and is_code(value)):
         return NOTHING
     if value.isdigit():
@@ -62,19 +62,23 @@ def grade(value: str, *, quoted: bool) -> int:
 
 
 def is_something_else(value: str, *, quoted: bool) -> bool:
-    """A measure, a technical term, a path, or a call: it has a meaning of its own."""
+    """Match a measure, a technical term, a path and a call."""
     if is_measure(value):
         return True
     if value.isalnum():
         return not value.isalpha() and value.lower() in rules.TERMS
-    if is_location(value) or ((not quoted or value.endswith((")", "]"))) and is_call(value)):
-        return True
+    may_be_call = not quoted or value.endswith((")", "]"))
+    return is_location(value) or (may_be_call and is_call(value)) or _is_made_of_terms(value)
+
+
+def _is_made_of_terms(value: str) -> bool:
+    """Match `sha256-base64` and `utf8-encoded`: technical terms, perhaps among words."""
     words = [word.lower() for word in word_parts(value)]
-    return any(word in rules.TERMS for word in words) and all(word in rules.TERMS or word.isalpha() for word in words)
+    return not rules.TERMS.isdisjoint(words) and all(word in rules.TERMS or word.isalpha() for word in words)
 
 
 def is_opaque(value: str) -> bool:
-    """Not a word, name, path, version or measure: letters and digits in an order that nobody could memorise."""
+    """Match letters and digits in a random order: not a word, name, path, version or measure."""
     return _is_choppy(value) and not is_stand_in(value) and not is_location(value) and not is_measure(value)
 
 
@@ -89,7 +93,7 @@ def _is_choppy(value: str) -> bool:
 
 
 def _is_garbled(value: str) -> bool:
-    """Letters, but not a name: cases mixed at random, or too few vowels to be spoken."""
+    """Match letters that are no name: cases mixed at random, or too few vowels to be spoken."""
     letters = re.sub("[^A-Za-z]", "", value)
     if letters.lower() != letters != letters.upper() and stretch(letters) < (2.2 if len(letters) < 16 else 2.8):
         return len(letters) >= 8
@@ -100,7 +104,7 @@ def _is_garbled(value: str) -> bool:
 
 
 def stretch(value: str) -> float:
-    """How long the value stays with one sort of character, on average."""
+    """Return the average length of a run of one sort of character."""
     return len(value) / max(1, len(compiled(r"[A-Z]?[a-z]++|[A-Z]++|[0-9]++|[^A-Za-z0-9]").findall(value)))
 
 
@@ -108,22 +112,14 @@ def stretch(value: str) -> float:
 
 
 def is_stand_in(value: str) -> bool:
-    """A mask, a template, a variable or a word that only says that a secret belongs here."""
+    """Match a mask, a template, a variable, and a word that only marks the place of a secret."""
     if value.isalnum() and not value.isalpha():
         return len(set(value[:64])) < 3 or compiled(MARKED).search(value) is not None
-    if _is_masked(value) or is_documented(value):
-        return True
-    if compiled(r"[^A-Za-z0-9+/=_-]").search(value) and compiled(TEMPLATE).search(value):
-        return True
-    parts = [part.lower() for part in compiled("[A-Za-z0-9]++").findall(value)]
-    if not all(part.isalpha() or part.isdigit() for part in parts):
-        return False
-    words = [part for part in parts if part.isalpha()]
-    return _are_placeholders(words, len(parts)) if words else not any(map(str.isalnum, value))
+    return _is_masked(value) or is_documented(value) or _is_template(value) or _is_placeholder(value)
 
 
 def is_documented(value: str) -> bool:
-    """A key of a vendor's manual, which says so at its end: `AKIAIOSFODNN7EXAMPLE`."""
+    """Match a key of a vendor's manual, marked as one at its end: `AKIAIOSFODNN7EXAMPLE`."""
     return compiled(DOCUMENTED).search(value) is not None
 
 
@@ -133,8 +129,23 @@ def _is_masked(value: str) -> bool:
     return is_mask or compiled(ROW_OF_X).search(value) is not None
 
 
+def _is_template(value: str) -> bool:
+    """Match `${NAME}`, `{{ name }}`, `%(name)s`, `secrets.NAME` and `vault:path`."""
+    has_sign = compiled(r"[^A-Za-z0-9+/=_-]").search(value) is not None
+    return has_sign and compiled(TEMPLATE).search(value) is not None
+
+
+def _is_placeholder(value: str) -> bool:
+    """Match words that mark the place of a secret, and a value of signs alone."""
+    parts = [part.lower() for part in compiled("[A-Za-z0-9]++").findall(value)]
+    if not all(part.isalpha() or part.isdigit() for part in parts):
+        return False
+    words = [part for part in parts if part.isalpha()]
+    return _are_placeholders(words, len(parts)) if words else not any(map(str.isalnum, value))
+
+
 def _are_placeholders(words: list[str], count: int) -> bool:
-    """`your-key`, `insert-token-here`. A passphrase may hold `hidden` or `bar`, but not mostly such words."""
+    """Match `your-key` and `insert-token-here`. A passphrase may hold `hidden` or `bar`, but not mostly such words."""
     if not rules.PLACEHOLDER_WORDS.isdisjoint(words):
         return True
     fillers = sum(word in rules.FILLER_WORDS for word in words)
@@ -145,7 +156,7 @@ def _are_placeholders(words: list[str], count: int) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """Code that fetches or makes a value: `os.environ["X"]`, `get_token()`, `self.password`, `.split(`."""
+    """Match code that fetches or makes a value: `os.environ["X"]`, `get_token()`, `self.password`, `.split(`."""
     return is_call(value) or is_chain(value)
 
 
@@ -154,7 +165,7 @@ CMDLET = r"(?:ConvertTo|ConvertFrom|Get|Read|New|Import|Unprotect|Select)-[A-Z][
 
 
 def is_call(value: str) -> bool:
-    """A call, an index, a reference, or a piece of code that begins or ends in the middle."""
+    """Match a call, an index, a reference, and a piece of code that begins or ends in the middle."""
     if value[0] in ")]}.,;:([{" or compiled(r"[A-Za-z0-9_]\(|=\{|^\w*+[\])][.\[(]").search(value):
         return True
     if compiled(CMDLET).match(value):
@@ -170,7 +181,7 @@ CHAIN = r"[&*!]?[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$][\w$]*+)*+"
 
 
 def is_chain(value: str) -> bool:
-    """An attribute of a variable: `user.password`, `Token::Ident`."""
+    """Match an attribute of a variable: `user.password`, `Token::Ident`."""
     chain = compiled(CHAIN).match(value)
     if not chain or value[chain.end() :].strip(";,)"):
         return False
@@ -182,12 +193,12 @@ def is_chain(value: str) -> bool:
 
 
 def is_constant(name: str) -> bool:
-    """The name of an environment variable or a constant: `DB_PASSWORD`."""
+    """Match the name of an environment variable or a constant: `DB_PASSWORD`."""
     return name.isupper() and "_" in name
 
 
 def is_name(value: str) -> bool:
-    """The name of a variable, a constant or a type; only constants may have digits here."""
+    """Match the name of a variable, a constant or a type; only constants may have digits here."""
     shape = compiled(
         r"_*+[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++$|_*+[a-z]++(?:_[a-z]++)++$|[a-z]++(?:[A-Z][a-z]++)++$|[A-Z][a-z]++(?:[A-Z][a-z]++)++$"
     )
@@ -195,7 +206,7 @@ def is_name(value: str) -> bool:
 
 
 def is_numbered_name(value: str) -> bool:
-    """`user_token_2`, `token1`: words with a small number, as in names of variables."""
+    """Match words with a small number, as in names of variables: `user_token_2`, `token1`."""
     return compiled(r"_{0,2}+[A-Za-z]++[0-9]{0,2}+(?:[_.-][A-Za-z]*+[0-9]{0,2}+)*+$").match(value) is not None
 
 
@@ -204,7 +215,7 @@ def is_hash(value: str) -> bool:
 
 
 def is_location(value: str) -> bool:
-    """A URL, a path, a file name, an e-mail address or a host."""
+    """Match a URL, a path, a file name, an e-mail address and a host."""
     if not compiled(r"[/\\.@]").search(value):
         return False
     if "://" in value or compiled(r"[\w.+-]++@[\w-]++\.[\w.]++$").match(value):
@@ -225,7 +236,7 @@ def _is_path(value: str) -> bool:
 
 
 def is_measure(value: str) -> bool:
-    """A version, a date, a time, an amount, an address: digits that count something."""
+    """Match digits that count something: a version, a date, a time, an amount, an address."""
     if value[0].islower() and value[0] != "v":
         return False
     return compiled(MEASURE).match(value) is not None
@@ -235,28 +246,28 @@ def is_measure(value: str) -> bool:
 
 
 def word_parts(value: str) -> list[str]:
-    """The words of `read-only`, `nav.home` and `and/or`."""
+    """Return the words of `read-only`, `nav.home` and `and/or`."""
     return [word for word in re.split(r"[-_.\s/+]", value) if word]
 
 
 def humps(name: str) -> list[str]:
-    """The words of an identifier in small letters: of `dbPassword`, `DB_PASSWORD` and `db-password`."""
+    """Return the words of an identifier in small letters: of `dbPassword`, `DB_PASSWORD` and `db-password`."""
     return [hump.lower() for hump in compiled(r"[A-Z]{1,40}(?![a-z])|[A-Z]?[a-z]++|[0-9]++").findall(name)]
 
 
 def is_listed(word: str) -> bool:
-    """A word of the lists that prose and code about secrets are made of."""
+    """Match a listed word of prose or code about secrets."""
     small = word.lower()
     return small in rules.PLAIN_WORDS or small in rules.FILLER_WORDS or small in rules.TERMS
 
 
 def is_plain(word: str) -> bool:
-    """An ordinary word of prose or code that says something about a secret rather than being one."""
+    """Match an ordinary word of prose or code that describes a secret rather than being one."""
     return is_listed(word) or (word.lower().endswith(rules.DESCRIPTIVE_ENDINGS) and is_spoken(word))
 
 
 def is_cue(word: str) -> bool:
-    """A word that announces a secret, in any language: `"password": "Passwort"` is a translation."""
+    """Match a word that announces a secret, in any language: `"password": "Passwort"` is a translation."""
     return word.lower() in _cues()
 
 
@@ -268,7 +279,7 @@ def _cues() -> frozenset[str]:
 
 
 def is_spoken(word: str) -> bool:
-    """Could this be a word of a language? Random letters have pairs that words seldom have."""
+    """Match letters that could be a word of a language. Random letters have pairs that words seldom have."""
     small = word.lower()
     if not small.isascii():
         return True
@@ -279,7 +290,7 @@ def is_spoken(word: str) -> bool:
 
 
 def is_passphrase(value: str) -> bool:
-    """Several words that make no sentence: `correct horse battery staple`, `my dog Rex 2024!`."""
+    """Match several words that make no sentence: `correct horse battery staple`, `my dog Rex 2024!`."""
     words = value.split()
     if not 2 <= len(words) <= 24 or any(len(word) > 24 for word in words):
         return False

@@ -15,7 +15,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# vendor, prefixes (comma separated), what follows the prefix.
+# vendor, prefixes (comma separated), the pattern after the prefix.
 # [W] letters and digits, [D] those and _ -, [U] capitals and digits, [L] small letters and digits, [H] hex in small
 # letters, [X] hex, [B] base64 of either alphabet, [I] a UUID.
 VENDORS = r"""
@@ -228,12 +228,12 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     (":*:", "password", PGPASS),
 )  # fmt: skip
 
-# What may stand between two pieces of one value: the signs that join string literals, or the line break of a wrapped text.
+# Between two pieces of one value: the signs that join string literals, or the line break of a wrapped text.
 QUOTES_JOINED = r"""["'`]\s{0,40}+(?:(?:\+|\.|&|\|\|)[ \t]{0,4}+(?:_[ \t]{0,4}+)?\\?\s{0,40}+)?["'`]"""
 LISTED = r"""["'`],\s{0,40}+["'`]"""  # arguments of `concat` or `join`
 LINES_JOINED = r"(?:[ \t]{0,2}+\r?\n[ \t>|#*]{0,16}+|[ ]{2})"
 
-# A token that no line above knows, but whose own prefix says what it is: acme_sk_live_…, foo-api-key-…, bar_pat_….
+# Marks in the prefix of a token that no line above knows: acme_sk_live_…, foo-api-key-…, bar_pat_….
 TOKEN_MARKS = _words("sk pat key apikey api secret token tok live prod auth oauth access refresh bot svc webhook")
 TOKEN_MARKS_FOR_HEX = _words("sk pat apikey secret token")  # `prod-<git hash>` is an image tag, not a key
 
@@ -272,7 +272,7 @@ CUES: dict[str, str] = {
         """,
 }  # fmt: skip
 
-# Commands with a cue in their name: COMMANDS knows what they take.
+# Commands with a cue in their name: COMMANDS has their arguments.
 COMMAND_NAMES = _words("htpasswd chpasswd vncpasswd smbpasswd kpasswd ldappasswd mosquitto_passwd")
 
 # A bare `key` is not a cue (dictionaries have keys): one of KEY_QUALIFIERS must come before it …
@@ -592,7 +592,7 @@ COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
 COOKIE_ATTRIBUTES = _words("samesite path domain expires max-age httponly secure partitioned priority")
 SESSION_COOKIES = ("sess", "sid", "auth", "token", "jwt", "login", "csrf", "xsrf", "remember", "identity")
 
-# What announces a seed phrase (folded), and frequent words that no wallet's list holds.
+# Cues of a seed phrase (folded), and frequent words that no wallet's list holds.
 SEED_SIGNS = (
     "phrase",
     "mnemonic",
