@@ -36,11 +36,12 @@ test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte fl
 	$(BIN)/python -m tests.recall.renders
 	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 -q tests/properties tests/postgres/test_in_step.py tests/memory/test_foreign_text.py
 
-lint: $(READY)  ## Style, types, layers, generated pages
+lint: $(READY)  ## Style, types, layers, boundaries, generated pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.architecture
 	$(BIN)/python docs/generate.py --check
 
 bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
