@@ -27,6 +27,7 @@ test-adapters: $(READY)  ## Adapters against the real frameworks, each in its ow
 test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte flips
 	$(BIN)/python -m tests.crash.kills --kills 1000
 	$(BIN)/python -m tests.crash.powercut
+	$(BIN)/python -m tests.crash.faults
 	$(BIN)/python -m tests.crash.storm
 	$(BIN)/python -m tests.crash.session_kills --kills 300
 	$(BIN)/python -m tests.crash.upkeep_kills
@@ -34,8 +35,8 @@ test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte fl
 	$(BIN)/python -m tests.storage.byte_flips --flips 10000
 	$(BIN)/python -m tests.postgres.chaos
 	$(BIN)/python -m tests.recall.renders
-	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow
-	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m 'not slow' tests/properties tests/postgres/test_in_step.py
+	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m 'slow or hypothesis'
+	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m 'not slow and not hypothesis' tests/properties tests/postgres/test_in_step.py
 
 lint: $(READY)  ## Style, types, layers, boundaries, generated pages
 	$(BIN)/ruff check .

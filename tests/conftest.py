@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("tests.contract.promises")
@@ -18,16 +19,19 @@ CHOSEN = ("TMPDIR", "PYTEST_DEBUG_TEMPROOT")  # folders that somebody has chosen
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the programs under test, and put temporary files into memory.
+    """Let Ctrl-C reach the programs under test, put temporary files into memory, and choose the number of examples.
 
-    A shell starts background jobs with SIGINT ignored, and children inherit that. Nearly every test writes a store of
-    its own and syncs it many times; on a disk, the tests wait for that most of the time.
+    A shell starts background jobs with SIGINT ignored, and children inherit that. Nearly every test writes and syncs
+    stores; on a disk the tests wait for that most of the time.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not any(name in os.environ for name in CHOSEN) and _is_usable(MEMORY):
         os.environ.update(dict.fromkeys(CHOSEN, str(MEMORY)))
         tempfile.tempdir = str(MEMORY)
+    if IS_LONG:
+        hypothesis.settings.register_profile("long", max_examples=1_000)
+        hypothesis.settings.load_profile("long")
 
 
 def _is_usable(folder: Path) -> bool:
