@@ -29,9 +29,9 @@ def pytest_configure() -> None:
     if not any(name in os.environ for name in CHOSEN) and _is_usable(MEMORY):
         os.environ.update(dict.fromkeys(CHOSEN, str(MEMORY)))
         tempfile.tempdir = str(MEMORY)
-    if IS_LONG:
-        hypothesis.settings.register_profile("long", max_examples=1_000)
-        hypothesis.settings.load_profile("long")
+    busy = [hypothesis.HealthCheck.too_slow]  # it measures by the clock, and others may use this machine
+    hypothesis.settings.register_profile("kept", max_examples=1_000 if IS_LONG else 100, suppress_health_check=busy)
+    hypothesis.settings.load_profile("kept")
 
 
 def _is_usable(folder: Path) -> bool:
