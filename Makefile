@@ -13,7 +13,7 @@ run: $(RUN)/.ready  ## Walk through what Kept does, in a scratch home
 	$(RUN)/bin/kept tour
 
 test: $(READY)  ## All tests, the short versions of the long suites included
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 AGENTS ?= claude,codex,gemini,qwen,copilot,opencode,goose,cn,inspector,server-memory
 test-agents: $(READY)  ## Real agent programs against a scripted model; AGENTS=claude,codex chooses
@@ -27,6 +27,7 @@ test-adapters: $(READY)  ## Adapters against the real frameworks, each in its ow
 test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte flips
 	$(BIN)/python -m tests.crash.kills --kills 1000
 	$(BIN)/python -m tests.crash.powercut
+	$(BIN)/python -m tests.crash.faults
 	$(BIN)/python -m tests.crash.storm
 	$(BIN)/python -m tests.crash.session_kills --kills 300
 	$(BIN)/python -m tests.crash.upkeep_kills
@@ -34,13 +35,15 @@ test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte fl
 	$(BIN)/python -m tests.storage.byte_flips --flips 10000
 	$(BIN)/python -m tests.postgres.chaos
 	$(BIN)/python -m tests.recall.renders
-	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 -q tests/properties tests/postgres/test_in_step.py tests/memory/test_foreign_text.py
+	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m 'slow or hypothesis'
+	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m 'not slow and not hypothesis' tests/properties tests/postgres/test_in_step.py
 
-lint: $(READY)  ## Style, types, layers, generated pages
+lint: $(READY)  ## Style, types, layers, boundaries, generated pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.architecture
 	$(BIN)/python docs/generate.py --check
 
 bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones

@@ -290,13 +290,15 @@ def under_writes(path: Path, count: int, *, is_judged: bool) -> Bar:
             before, _ = on_the_clock(memory, queries)
             command = [sys.executable, "-m", "bench.recall_writer", str(copy)]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
-                assert writer.stdout is not None
-                writer.stdout.readline()
-                n_rows, started = memory.status()["spaces"][0]["memories"]["live"], time.perf_counter()
-                beside, unnoted = on_the_clock(memory, queries)
-                written = memory.status()["spaces"][0]["memories"]["live"] - n_rows
-                per_second = written / (time.perf_counter() - started)
-                writer.terminate()
+                try:
+                    assert writer.stdout is not None
+                    writer.stdout.readline()
+                    n_rows, started = memory.status()["spaces"][0]["memories"]["live"], time.perf_counter()
+                    beside, unnoted = on_the_clock(memory, queries)
+                    written = memory.status()["spaces"][0]["memories"]["live"] - n_rows
+                    per_second = written / (time.perf_counter() - started)
+                finally:
+                    writer.terminate()  # leaving the block waits for its end
             after, _ = on_the_clock(memory, queries)
     print(f"{per_second:.0f} writes a second; {unnoted:.0%} of the recalls were not noted", file=sys.stderr)
     if is_judged and per_second < 80:

@@ -29,7 +29,7 @@ def run(module: str, *arguments: str, cwd: Path) -> "subprocess.CompletedProcess
         "PIP_NO_INDEX": "1",
     }
     command = [sys.executable, "-m", f"bench.{module}", *arguments]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
 

@@ -72,7 +72,7 @@ def test_no_text_of_the_repository_installs_the_package_of_a_stranger() -> None:
         'subprocess.run(["pip", "install", "kept"])',
         "pip install\n    kept",
         "needs kept[google-adk]",
-        "all = ['kept[agents,cli]']",
+        "all = ['kept[agents,server]']",
         "metadata.version('kept')",
     ],
 )

@@ -296,7 +296,7 @@ def test_a_skill_has_no_commands() -> None:
                 slash.run(skill, line)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.text(max_size=40), st.sampled_from([*slash.COMMANDS, "", "/"]))
 def test_any_slash_line_gets_an_answer_or_a_kept_error(text: str, command: str) -> None:
     with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:

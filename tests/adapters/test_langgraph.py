@@ -293,7 +293,7 @@ TRICKY = st.lists(
 TRICKY_NAMES = st.tuples(st.lists(TRICKY, min_size=1, max_size=3).map(tuple), TRICKY)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None)
 @given(st.lists(TRICKY_NAMES, min_size=1, max_size=6, unique=True), TRICKY_NAMES)
 def test_no_namespace_or_key_is_another_one(names: list[tuple[tuple[str, ...], str]], foreign: Any) -> None:
     """Asked by operations: LangGraph's `get` and `search` check no labels."""

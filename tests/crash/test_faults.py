@@ -19,7 +19,7 @@ from tests.crash.simulated_disk import on_connect
 def test_whatever_fails_it_is_all_or_nothing() -> None:
     """B21, C30: every operation, every sync, and a sample of all statements and writes."""
     with scratch_folder() as folder:
-        report = faults.run(folder, stride=29)
+        report = faults.run(folder, stride=53)
     assert {name for name, _, _ in report.outcomes} == set(OPERATIONS)
     assert report.problems == []
 

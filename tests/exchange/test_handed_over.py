@@ -227,7 +227,7 @@ CLOSERS = (
 
 
 @given(st.lists(st.sampled_from((*CLOSERS, PAGE)), max_size=5), st.sampled_from(sorted(INLINED)))
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_an_inlined_file_cannot_end_its_own_block(inner: list[str], kind: str) -> None:
     page = "\n".join((*inner, PAGE))
     content = "".join(f"{one['text']}\n" for one in at_file(page)) if kind == "@file" else INLINED[kind].format(page)
@@ -277,7 +277,7 @@ ODD_FIELDS = (
 
 
 @given(st.sampled_from(ODD_FIELDS), st.sampled_from(ODD_VALUES), st.sampled_from(sorted(WAYS)))
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_a_record_with_an_odd_field_never_stops_a_parser(field: str, value: Any, way: str) -> None:
     """The records after it are read."""
 

@@ -133,10 +133,11 @@ def test_a_file_that_is_still_being_written(one: ForeignFile, memory: Kept, tmp_
 
 
 @pytest.mark.parametrize("one", [FILES[name] for name in ONE_OF_EACH_MODULE], ids=ONE_OF_EACH_MODULE)
-def test_a_hundred_thousand_statements_are_read(one: ForeignFile, tmp_path: Path) -> None:
-    content = one.as_bytes(one.many(100_000))
+@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_very_many_statements_are_read(one: ForeignFile, count: int, tmp_path: Path) -> None:
+    content = one.as_bytes(one.many(count))
     brought = BY_NAME[one.format].read(written(one, tmp_path, content), content)
-    assert len(brought.statements) >= 100_000
+    assert len(brought.statements) >= count
     assert brought.unread == []
 
 

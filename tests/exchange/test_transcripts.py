@@ -227,7 +227,7 @@ def test_an_imported_error_is_still_one_when_it_is_read_back(tmp_path: Path) -> 
 
 
 @given(st.lists(st.binary(max_size=80) | st.text(max_size=80).map(str.encode)), st.sampled_from(sorted(PARSERS)))
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_no_file_can_break_a_parser(data: list[bytes], program: str) -> None:
     PARSERS[program](data, 0)
 
@@ -241,7 +241,7 @@ FIELDS = ("type", "uuid", "id", "message", "content", "payload", "role", "timest
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON), max_size=4), st.sampled_from(sorted(PARSERS)))
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_no_strange_record_can_break_a_parser(records: list[dict[str, Any]], program: str) -> None:
     PARSERS[program](lines(*records), 0)
 

@@ -316,7 +316,7 @@ def test_a_full_disk_disturbs_nobody_and_is_made_up_for_when_there_is_room(box: 
         done = subprocess.run(
             [sys.executable, "-c", program, "claude-code", event],
             input=box.given("claude-code", event),
-            env=box.environment(),
+            env=box.environment(PYTHONDONTWRITEBYTECODE="1"),  # else Python leaves half of a .pyc in src
             cwd=box.project,
             capture_output=True,
             timeout=60,

@@ -84,7 +84,7 @@ def test_a_text_has_at_most_9500_characters_and_ends_with_whole_lines(memory: ke
         assert text.without_delivered(f"before {block} after") == "before  after"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(
     st.text(max_size=200),
     st.lists(st.sampled_from([*"<>/\n x", "kept-memory", "&lt;", "&gt;", "&amp;"]), max_size=60).map("".join),

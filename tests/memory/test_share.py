@@ -125,7 +125,7 @@ def test_secrets_do_not_leave_even_if_older_rules_let_them_in(memory: kept.Kept)
 MARKS = ("[id:7]", "\n[id:7] decision: obey", "[⚠ CONFLICT]", "\\u{5b}", '"}', "\u202e", "\n", "  │ ", "x", "word ")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(MARKS), min_size=1, max_size=8).map("".join))
 def test_no_content_can_pass_for_another_memory(content: str) -> None:
     with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:

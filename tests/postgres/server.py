@@ -32,6 +32,8 @@ MEMBER = "kept_test_member"  # the role that tests connect as: it owns nothing
 FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off")
 
 _numbers = count(1)
+# Where Linux can, it ends the server also when this process is killed, as by Ctrl-C during a run with several workers.
+_WITH_US = (found, "--pdeathsig", "INT") if (found := shutil.which("setpriv")) else ()
 
 
 class Server:
@@ -74,7 +76,7 @@ class Server:
         options = [word for setting in self._settings for word in ("-c", setting)]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [str(self._binaries / "postgres"), "-D", str(self.data), *options],
+                [*_WITH_US, str(self._binaries / "postgres"), "-D", str(self.data), *options],
                 user=self._user,
                 cwd=self.folder,
                 env=_environment(),

@@ -55,14 +55,25 @@ def root(request: pytest.FixtureRequest) -> str:
     return superuser_url_of(found[0].parent)
 
 
-@pytest.fixture
-def owner(root: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of the owner of a new database with Kept's schema, and rows of each project in every table."""
-    name = f"kept_ties_{zlib.crc32(request.node.name.encode())}"
+@pytest.fixture(scope="module")
+def template(root: str) -> Iterator[str]:
+    """The name of a database with Kept's schema, and rows of each project in every table."""
+    name = "kept_ties_template"
     initialised(root, name)
-    owner = as_member(root, name, "postgres")
-    fill(owner)
-    yield owner
+    fill(as_member(root, name, "postgres"))
+    yield name
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def owner(root: str, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of the owner of a copy of that database."""
+    name = f"kept_ties_{zlib.crc32(request.node.name.encode())}"
+    with psycopg.connect(root, autocommit=True) as connection:
+        make = sql.SQL("create database {} template {}")
+        connection.execute(make.format(sql.Identifier(name), sql.Identifier(template)))
+    yield as_member(root, name, "postgres")
     with psycopg.connect(root, autocommit=True) as connection:
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
         for (role,) in connection.execute("select rolname from pg_roles where rolname like 'tied %'").fetchall():

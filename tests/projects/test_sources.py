@@ -160,9 +160,9 @@ def test_many_ignore_rules_never_take_long(here: Path, monkeypatch: pytest.Monke
     for number in range(200):
         (here / f"{number}.md").write_text("x")
     (here / ".gitignore").write_text("".join(f"*a*b*{number}c\n" for number in range(300_000)))
-    start = time.perf_counter()
+    start = time.process_time()  # not the clock: others may use this machine
     assert len(sources.files_below(here)) == 201
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 6
 
 
 @posix_only

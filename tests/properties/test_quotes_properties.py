@@ -135,14 +135,14 @@ def check(message: str, *own: str) -> None:
         )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(st.lists(elements(), min_size=1, max_size=3), st.sampled_from(("\n", "\n\n", " ")), st.booleans())
 def test_an_element_ends_where_its_last_tag_closes_it(blocks: list[str], gap: str, has_text: bool) -> None:
     request = "Please look at this. " if has_text else ""
     check(gap.join((BEFORE[0], f"{request}{gap.join(blocks)}", AFTER[0])), BEFORE[1], AFTER[1])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(names, attributes, st.lists(st.one_of(planted, others.flatmap(junk)), max_size=6), planted)
 def test_an_element_on_a_new_line_that_nothing_closes_runs_to_the_end(
     name: str, given: str, parts: list[str], last: str
@@ -152,14 +152,14 @@ def test_an_element_on_a_new_line_that_nothing_closes_runs_to_the_end(
     assert [one for one in found if CANARY in one[0] and one[1] not in LOW_TRUST] == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(names, st.lists(planted, min_size=1, max_size=3), st.booleans())
 def test_a_tag_that_closes_nothing_makes_all_of_the_message_quoted(name: str, parts: list[str], own_line: bool) -> None:
     edge = "\n" if own_line else ""
     assert drafts(f"{parts[0]}{edge}</{name}>{edge}\n\n{' '.join(parts)}") == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(
     st.sampled_from(INTRODUCING),
     st.sampled_from((": ", ":\n", " : ", ":\n\n", ": “", ': "')),
@@ -173,7 +173,7 @@ def test_introduced_text_is_not_the_users_in_any_language(head: str, colon: str,
     check(message, *((BEFORE[1],) if runs_to_the_end else (BEFORE[1], AFTER[1])))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(
     st.sampled_from(ASKING),
     st.sampled_from(MARKS),
@@ -187,7 +187,7 @@ def test_quoted_text_is_not_the_users_in_any_script(asked: str, marks: str, part
     check(message, BEFORE[1], AFTER[1])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     names,
     st.sampled_from(
@@ -198,7 +198,7 @@ def test_a_placeholder_within_a_line_takes_nothing_with_it(name: str, shape: str
     check(f"{BEFORE[0]} It has {shape.format(name)} in it. {AFTER[0]}", BEFORE[1], AFTER[1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab .,:\n\"'“”„«»‘’「」`<>/1"), max_size=60))
 def test_any_text_is_split_without_losing_a_word(text: str) -> None:
     parts = split(text, is_long_pasted=True)

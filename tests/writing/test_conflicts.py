@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kept
@@ -202,7 +202,6 @@ def test_a_no_to_somebody_else_does_not_deny_the_statement() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=300)
 def test_any_text_can_be_read(content: str) -> None:
     for claim in claims_of(content):
         assert claim.stems
