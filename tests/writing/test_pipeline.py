@@ -359,7 +359,7 @@ def test_tags_are_clean(memory: kept.Kept) -> None:
     ("arguments", "word"),
     [
         ({"content": ""}, "empty"),
-        ({"content": 7}, "text must be a string, not int"),
+        ({"content": 7}, "(content|text) must be a string, not int"),
         ({"content": " \n\t "}, "empty"),
         ({"content": "nul \0 inside"}, "NUL"),
         ({"content": "half \ud83d pair"}, "surrogate"),
@@ -369,7 +369,7 @@ def test_tags_are_clean(memory: kept.Kept) -> None:
         ({"content": "x", "tier": "cosmic"}, "tier"),
         ({"content": "x", "tags": ["t\0"]}, "NUL"),
         ({"content": "x", "topic": "t" * 501}, "limit"),
-        ({"content": None}, "text must be a string, not NoneType"),
+        ({"content": None}, "(content|text) must be a string, not NoneType"),
         ({"content": "x", "kind": None}, "kind must be a string, not NoneType"),
         ({"content": "x", "kind": 7}, "kind must be a string, not int"),
         ({"content": "x", "topic": 7}, "topic must be a string, not int"),

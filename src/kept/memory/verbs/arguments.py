@@ -92,12 +92,14 @@ class Argument(Struct, frozen=True, kw_only=True):
             return self._list_sentence(value)
         if self.choices and isinstance(value, str):
             return f"Unknown {self.label} {shown(value)}."
+        if self.form == "number" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            return f"{self.name} must be a number, not {type(value).__name__}."
         if self.form in ("integer", "number") and isinstance(value, int | float):
             return self._number_sentence(value)
         if self.form != "string":
             return f"{self.name} must be {_WORDS[self.form]}, got {shown(value)}."
         if isinstance(value, str) and self.longest is not None:
-            return f"{self.name} must have at most {self.longest:,} characters, got {len(value):,}."
+            return f"{self.name} has {len(value):,} characters; the limit is {self.longest:,}."
         return f"{self.name} must be a string, not {type(value).__name__}."
 
     def _list_sentence(self, values: Sequence[Any]) -> str:

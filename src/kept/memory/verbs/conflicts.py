@@ -50,7 +50,7 @@ class Propose(Struct, frozen=True, kw_only=True):
     kind: Annotated[str, about("What it is.", metavar="KIND")] = "fact"
     tags: Annotated[tuple[str, ...], about("2-5 short topics.", one="tag", metavar="TAG")] = ()
     files: Annotated[tuple[str, ...], about("Files it is about.", one="file", metavar="PATH")] = ()
-    draft: Annotated[Draft | None, PYTHON_ONLY] = None
+    draft: Annotated[Any, PYTHON_ONLY] = None  # a kept.Draft
 
 
 def conflicts(context: Context, asked: ListConflicts) -> Conflicts:

@@ -8,7 +8,7 @@ from kept.memory import write
 from kept.memory.context import Context, Receipts
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Text, about
-from kept.model import Draft, Receipt, Source, Tier, replace
+from kept.model import Draft, Receipt, Tier, replace
 
 # Of the kinds that Kept knows, those that people and agents should choose from; extraction writes the others.
 TOLD_KINDS = (
@@ -37,7 +37,7 @@ class Remember(Struct, frozen=True, kw_only=True):
     topic: Annotated[str, about("A new memory of the same topic replaces it.", metavar="NAME")] | None = None
     session: Annotated[str, about("The session it comes from.", metavar="SESSION")] | None = None
     key: Annotated[str, about("Repeating a call with the same key stores nothing twice.", metavar="KEY")] | None = None
-    source: Annotated[Source | None, PYTHON_ONLY] = None
+    source: Annotated[Any, PYTHON_ONLY] = None  # a kept.Source
 
 
 class RememberMany(Struct, frozen=True, kw_only=True):
