@@ -135,7 +135,7 @@ class Walk:
 
     def crash(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A sync that stops somewhere: before its transaction, after it, after the file was replaced."""
-        real = {name: getattr(views, name) for name in ("_save", "_replace", "write_private_file", "read")}
+        real = {name: getattr(views, name) for name in ("_save", "_draft", "_put", "write_draft", "read")}
         where, countdown = self.chance.choice(tuple(real)), [self.chance.randint(0, 2)]
 
         def stop(*arguments: object, **named: object) -> object:
@@ -257,7 +257,7 @@ def test_no_edit_of_a_task_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         for _ in range(walk.chance.randint(1, 4)):
             walk.chance.choice((walk.agent, walk.person))()
         if walk.chance.random() < 0.4:
-            where = walk.chance.choice(("_save", "_replace", "write_private_file"))
+            where = walk.chance.choice(("_save", "_draft", "_put", "write_draft", "sync_folder"))
             with monkeypatch.context() as patched, suppress(Cut):
                 patched.setattr(views, where, lambda *_, **__: (_ for _ in ()).throw(Cut()))
                 walk.sync()

@@ -3,7 +3,7 @@
 Here is what all views share: where they are, whether somebody edited one, how it is read and replaced. `memory_md` and
 `tasks_json` say what an edit means. A note in the store says how a view was last written. Rule: an edit that Kept has
 not seen is never overwritten. The note and what an edit changes are one transaction, before the file is replaced; after
-a crash the file is as before or as it should be, and the note knows both.
+a crash the file is as before or as it should be, the note knows both, and the draft beside the file says which.
 """
 
 import os
@@ -21,12 +21,14 @@ from kept.memory.context import Context
 from kept.memory.signals import warn
 from kept.model import GLOBAL, Source, Task, replace
 from kept.ports import Storage, Transaction
-from kept.projects.files import NO_FOLLOW, explained, make_private_directory, shown, write_private_file
+from kept.projects.files import NO_FOLLOW, explained, make_private_directory, shown, write_draft
+from kept.storage.files import sync as sync_folder
 
 MAX_VIEW_BYTES = 20_000_000
 ATTEMPTS = 3  # while somebody saves the file at the same time
 IN_PROJECT = "./"  # how `memory_path` begins when the file is in the project's own directory
 PERSON = "user"
+NEXT = "next"  # in a note: the draft that is to take the place of the file, and the note about it then
 
 Signature = tuple[int, int, int]
 Ask = Callable[[str, Sequence[str]], bool]  # a question, and the lines it is about
@@ -218,32 +220,58 @@ def _view(context: Context, place: ViewPlace, terms: Terms) -> FileView:
 
 
 def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
-    """One attempt. False: the file was saved by somebody in the meantime."""
+    """Make one attempt. Returns False if the file was saved by another program in the meantime.
+
+    One transaction notes both states of the file, the one seen and the one to come, and where its draft lies; then the
+    draft takes the place of the file. While the draft is there, the file has not been replaced (`_settled`).
+    """
     place = view.place
     seen = read(place)
-    with place.storage.reading() as reader:
-        notes = reader.file_notes()
-    note = _decoded(notes.get(f"view/{place.key}"))
     stamp = replace(context.stamp(), actor=context.person or PERSON)
-    with place.storage.writing(stamp) as tx:
-        outcome = view.merge(tx, seen, note, done)
-        is_same = outcome.text == seen.text
-        if not is_same:
-            _save(tx, place, outcome.note_before, None)
-        elif outcome.note != note or notes.get(f"stat/{place.key}") != _as_text(seen.signature):
-            _save(tx, place, outcome.note, seen.signature)
-    if is_same:
+    draft: Path | None = None
+    try:
+        with place.storage.writing(stamp) as tx:
+            notes = tx.file_notes()
+            noted = _decoded(notes.get(f"view/{place.key}"))
+            note = _settled(place, noted)
+            outcome = view.merge(tx, seen, note, done)
+            if outcome.text != seen.text:
+                draft = _draft(place, seen, outcome.text)
+                signature = signature_of(os.lstat(draft))
+                _save(tx, place, {**outcome.note_before, NEXT: {"draft": draft.name, "note": outcome.note}}, signature)
+            elif outcome.note != noted or notes.get(f"stat/{place.key}") != _as_text(seen.signature):
+                _save(tx, place, outcome.note, seen.signature)
+    except BaseException:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+        raise
+    _remove_draft(place, noted)  # of an attempt before: the note names another one now
+    if draft is None:
         context.seen_views[str(place.path)] = _as_text(seen.signature)
         return True
-    if not _replace(place, seen, outcome.text):
+    if not _put(place, seen, draft):
         return False
     done.is_written = True
-    signature = read(place).signature
-    with place.storage.writing(stamp) as tx:
-        _save(tx, place, outcome.note, signature)
     context.seen_views[str(place.path)] = _as_text(signature)
-    context.signals.emit("memory:write", type="view", path=str(place.path), delta=len(outcome.text))
+    delta = len(outcome.text) - len(seen.text or "")
+    context.signals.emit("memory:write", type="view", path=str(place.path), delta=delta)
     return True
+
+
+def _settled(place: ViewPlace, note: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the note about the file as it is now: about both states if its replacement was cut off, else the last."""
+    coming = note.get(NEXT)
+    if coming is None:
+        return note
+    if os.path.lexists(place.path.with_name(coming["draft"])):
+        return {name: value for name, value in note.items() if name != NEXT}
+    settled: Mapping[str, Any] = coming["note"]
+    return settled
+
+
+def _remove_draft(place: ViewPlace, note: Mapping[str, Any]) -> None:
+    if (coming := note.get(NEXT)) is not None:
+        place.path.with_name(coming["draft"]).unlink(missing_ok=True)
 
 
 def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: Callable[[str], str]) -> list[str]:
@@ -290,14 +318,15 @@ def _erase_from(context: Context, place: ViewPlace, ids: Collection[int], erase:
     for _ in range(ATTEMPTS):
         seen = read(place)
         with place.storage.reading() as reader:
-            note = _decoded(reader.file_notes().get(f"view/{place.key}"))
-        text, note = without_erased(place, seen.text or "", note, ids, erase)
+            noted = _decoded(reader.file_notes().get(f"view/{place.key}"))
+        text, note = without_erased(place, seen.text or "", _settled(place, noted), ids, erase)
         if seen.text is None or text == seen.text or _replace(place, seen, text):
             break
     else:
         return False
     with place.storage.writing(context.stamp()) as tx:
         _save(tx, place, note, None if was_edited else read(place).signature)
+    _remove_draft(place, noted)
     context.seen_views.pop(str(place.path), None)
     return True
 
@@ -366,7 +395,16 @@ def read(place: ViewPlace) -> Seen:
 
 
 def _replace(place: ViewPlace, seen: Seen, text: str) -> bool:
-    """Put the new text in the place of what was seen. False: it is not what was seen any more."""
+    """Replace the file that was seen. Returns False if it is no longer as it was seen."""
+    draft = _draft(place, seen, text)
+    try:
+        return _put(place, seen, draft)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _draft(place: ViewPlace, seen: Seen, text: str) -> Path:
+    """Write the new text of a file beside it."""
     if place.is_shared:
         with explained("write", place.path, "Check its permissions."):
             place.path.parent.mkdir(parents=True, exist_ok=True)
@@ -374,16 +412,25 @@ def _replace(place: ViewPlace, seen: Seen, text: str) -> bool:
         make_private_directory(place.path.parent)
     _refuse_links(place)
     mode = 0o644 if place.is_shared else 0o600
+    if place.is_shared and seen.signature is not None:
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(os.lstat(place.path).st_mode)
+    with explained("write", place.path):
+        return write_draft(place.path, text.encode(), mode=mode)
+
+
+def _put(place: ViewPlace, seen: Seen, draft: Path) -> bool:
+    """Let the draft take the place of the file. Returns False, and leaves it, if the file is not as it was seen."""
+    _refuse_links(place)
     try:
-        status = os.lstat(place.path)
+        if signature_of(os.lstat(place.path)) != seen.signature:
+            return False
     except FileNotFoundError:
         if seen.signature is not None:
             return False
-    else:
-        if signature_of(status) != seen.signature:
-            return False
-        mode = stat.S_IMODE(status.st_mode) if place.is_shared else mode
-    write_private_file(place.path, text.encode(), mode=mode)
+    with explained("write", place.path):
+        draft.replace(place.path)
+        sync_folder(place.path.parent)
     return True
 
 

@@ -60,16 +60,26 @@ def write_private_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> Non
 
 def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     """Put a new file in the place of `path`, by a rename. Its name is durable only after `sync`."""
+    draft = write_draft(path, data, mode=mode)
+    try:
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_draft(path: Path, data: bytes, *, mode: int = FILE_MODE) -> Path:
+    """Write a new file beside `path`, durably, to be renamed to it. Returns its path."""
     draft = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+    return draft
 
 
 def remove_drafts(folder: Path) -> bool:

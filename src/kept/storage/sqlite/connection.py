@@ -184,7 +184,7 @@ def _sync_fully(connection: apsw.Connection, level: str) -> None:
 
 def _enforce_foreign_keys(connection: apsw.Connection) -> None:
     """Links and payloads go with what they belong to."""
-    _set(connection, "foreign_keys", "on", 1)
+    _configure(connection, "foreign_keys", apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
 
 
 def _overwrite_what_is_deleted(connection: apsw.Connection) -> None:
@@ -199,7 +199,7 @@ def _bound_the_wal(connection: apsw.Connection) -> None:
 
 def _distrust_the_schema(connection: apsw.Connection) -> None:
     """A file from a stranger must not run functions through its views and triggers."""
-    _set(connection, "trusted_schema", "off", 0)
+    _configure(connection, "trusted_schema", apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
 
 
 def _read_without_mmap(connection: apsw.Connection) -> None:
@@ -218,13 +218,24 @@ def _cache_more_pages(connection: apsw.Connection) -> None:
 
 
 def _set(connection: apsw.Connection, name: str, value: object, expected: object) -> None:
-    connection.execute(f"pragma {name} = {value}").fetchall()
-    actual = connection.pragma(name)
+    answered = connection.execute(f"pragma {name} = {value}").fetchall()  # some answer with the value in force
+    actual = answered[0][0] if answered else connection.pragma(name)
     if actual is not None and actual != expected:  # mmap_size answers nothing where mmap is compiled out
-        raise StorageError(
-            f"SQLite refused the setting {name} = {value} and kept {actual}.",
-            hint="If the file is on a network drive, move it to a local disk.",
-        )
+        raise _refused(name, value, actual)
+
+
+def _configure(connection: apsw.Connection, name: str, option: int, value: int) -> None:
+    """Set what SQLite also takes without a statement; the call returns the value in force."""
+    actual = connection.config(option, value)
+    if actual != value:
+        raise _refused(name, value, actual)
+
+
+def _refused(name: str, value: object, actual: object) -> StorageError:
+    return StorageError(
+        f"SQLite refused the setting {name} = {value} and kept {actual}.",
+        hint="If the file is on a network drive, move it to a local disk.",
+    )
 
 
 class _Translated:

@@ -103,7 +103,7 @@ def check_version(connection: apsw.Connection, path: Path) -> int:
 def check_ownership(connection: apsw.Connection, path: Path) -> None:
     """Raise InvalidInput when the file is the database of another program."""
     # In this order: somebody may be making the file, and its tables and whose they are come at once.
-    has_tables = connection.execute("select count(*) from sqlite_schema").get
+    has_tables = connection.execute("select 1 from sqlite_schema limit 1").get
     application = int(connection.execute("pragma application_id").get)
     if application != APPLICATION_ID and (application or has_tables):
         raise InvalidInput(
