@@ -35,6 +35,11 @@ class Piece(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
 
 
+def piece_of(space: str, record: Record, history: Iterable[Event] = ()) -> Piece:
+    """The piece of a record."""
+    return Piece(space=space, noun=type(record), subject=record.subject, record=record, history=tuple(history))
+
+
 class ToldEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An event as it is written down: without number and seal, which belong to one journal."""
 

@@ -185,9 +185,9 @@ class Store:
         Memories are the same if their uid is. The newer revision counts, feedback adds up, and what disagrees becomes a
         conflict. `dry_run` only counts.
         """
-        from kept.memory import transfer
+        from kept.memory import pieces, transfer
 
-        with transfer.from_anywhere(self._context, Path(other)) as source:
+        with pieces.from_anywhere(self._context, Path(other)) as source:
             return transfer.join(self._context, source, dry_run=dry_run, progress=progress)
 
     def import_(
