@@ -18,7 +18,7 @@ from msgspec import Struct
 from kept.errors import SettingsError
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import default_home, platform_folder
-from kept.settings import Resolved, fields, resolve, shown
+from kept.settings import Resolved, Settings, field_named, resolve, shown
 from kept.storage.files import sync
 
 PREFIX = "KEPT_"
@@ -86,7 +86,7 @@ def _environment_layers(environ: Mapping[str, str]) -> Iterator[tuple[str, Mappi
 
 
 def _is_setting(name: str) -> bool:
-    return name.partition(".")[0] in {field.name for field in fields()}
+    return name.partition(".")[0] in Settings.__struct_fields__
 
 
 def _layer(name: str, text: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _layer(name: str, text: str) -> dict[str, Any]:
 
 def parse_text(name: str, text: str) -> Any:
     """The value that `text` means for the setting `name`, or the text itself, which `resolve` will refuse."""
-    plain = next((field.plain_type for field in fields() if field.name == name), str)
+    plain = field_named(name).plain_type if _is_setting(name) else str
     if plain is bool:
         return SWITCH_WORDS.get(text.strip().lower(), text)
     try:
