@@ -107,7 +107,7 @@ class ViewFiles:
 
 def merge_texts(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
     """Join two versions of a MEMORY.md that have a common ancestor; and what both sides had changed."""
-    from kept.exchange.memory_md import merge
+    from kept.exchange.memory_md_merge import merge
 
     return merge(base, ours, theirs)
 
