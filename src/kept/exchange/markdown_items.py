@@ -85,25 +85,29 @@ def _item(block: TextBlock) -> CitedItem | None:
         return None
     if box := _CHECKBOX.match(block.text):
         return _made("task", block, block.text[box.end() :], 0.9) if box[1] == " " else None
-    return next((found for rule in _RULES if (found := rule(block)) is not None), None)
+    return next((found for rule in _RULES for found in rule(block)), None)
+
+
+Found = Iterator[CitedItem | None]  # nothing: the rule does not fit; None: it fits, and the text says too little
 
 
 def _made(type: ItemType, block: TextBlock, content: str, confidence: float, title: str = "") -> CitedItem | None:
     return make(type, title or content, content, block.line, confidence)
 
 
-def _marker(block: TextBlock) -> CitedItem | None:
-    return marked(block.text, block.line)
+def _marker(block: TextBlock) -> Found:
+    if (found := marked(block.text, block.line)) is not None:
+        yield found
 
 
-def _alert(block: TextBlock) -> CitedItem | None:
-    led = _ALERT.match(block.text) if block.is_quote else None
-    return _led_note(block, led, 0.85) if led else None
+def _alert(block: TextBlock) -> Found:
+    if block.is_quote and (led := _ALERT.match(block.text)):
+        yield _led_note(block, led, 0.85)
 
 
-def _note(block: TextBlock) -> CitedItem | None:
-    led = _LED.match(block.text)
-    return _led_note(block, led, 0.8) if led else None
+def _note(block: TextBlock) -> Found:
+    if led := _LED.match(block.text):
+        yield _led_note(block, led, 0.8)
 
 
 def _led_note(block: TextBlock, led: re.Match[str], confidence: float) -> CitedItem | None:
@@ -111,22 +115,23 @@ def _led_note(block: TextBlock, led: re.Match[str], confidence: float) -> CitedI
     return _made("note", block, content, confidence, title=f"{led[1].capitalize()}: {content}")
 
 
-def _decision(block: TextBlock) -> CitedItem | None:
+def _decision(block: TextBlock) -> Found:
     if chosen := _choice(block.text):
-        return _made("decision", block, chosen, 0.7, title=block.headings[-1] if block.headings else "")
-    return _made("decision", block, block.text, 0.8) if block.is_entry and _is_of_decision(block) else None
+        yield _made("decision", block, chosen, 0.7, title=block.headings[-1] if block.headings else "")
+    elif block.is_entry and _is_of_decision(block):
+        yield _made("decision", block, block.text, 0.8)
 
 
-def _definition(block: TextBlock) -> CitedItem | None:
-    defined = _TERM.match(block.text) if block.term else None
-    is_definition = defined is not None and defined[1].strip() == block.term
-    return _made("entity", block, block.text, 0.6, title=block.term) if is_definition else None
+def _definition(block: TextBlock) -> Found:
+    if block.term and (defined := _TERM.match(block.text)) and defined[1].strip() == block.term:
+        yield _made("entity", block, block.text, 0.6, title=block.term)
 
 
-def _claim(block: TextBlock) -> CitedItem | None:
+def _claim(block: TextBlock) -> Found:
     sentences = re.split(r"(?<=[.!?])\s+", block.text)
     firm = [one for one in sentences if _FIRM.search(one) and 20 <= len(one) <= 300]
-    return _made("claim", block, firm[0], 0.6) if firm and not block.text.endswith((":", "?")) else None
+    if firm and not block.text.endswith((":", "?")):
+        yield _made("claim", block, firm[0], 0.6)
 
 
 # In the order in which they are tried.

@@ -12,12 +12,10 @@ from kept.model import Draft, Source
 
 def read_mem0(path: Path, data: bytes) -> Brought:
     """The memories of an export. Raises InvalidInput when there is no list of them."""
-    found = document(path, data)
-    listed = found
-    if isinstance(found, dict):
-        listed = next(
-            (found[name] for name in ("memories", "results", "data") if isinstance(found.get(name), list)), None
-        )
+    listed = document(path, data)
+    if isinstance(listed, dict):
+        lists = (listed.get(name) for name in ("memories", "results", "data"))
+        listed = next((one for one in lists if isinstance(one, list)), None)
     if not isinstance(listed, list):
         raise InvalidInput(f"{path.name} is not an export of mem0: it has no list of memories.")
     brought = Brought(statements=[], unread=[])
