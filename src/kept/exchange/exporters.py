@@ -132,18 +132,19 @@ def server_memory(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _a
     """
     own = [memory for memory in memories if _is_of_graph(memory)]
     found = graph.graph_of(((memory.data or {}).get(graph.VALUE, {}), memory.content) for memory in own)
-    observed: dict[tuple[str, str], list[str]] = {}
-    for memory in memories:
-        if not _is_of_graph(memory):
-            for entity in ((memory.kind, "kind"), *((path, "file") for path in memory.files)):
-                observed.setdefault(entity, []).append(memory.content)
-    others = [
-        {"name": name, "entityType": entity_type, "observations": said}
-        for (name, entity_type), said in observed.items()
-    ]
+    others = _as_entities(memory for memory in memories if not _is_of_graph(memory))
     lines = [{"type": "entity", **one} for one in (*found["entities"], *others)]
     lines += [{"type": "relation", **one} for one in found["relations"]]
     yield "memory.jsonl", "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
+
+
+def _as_entities(memories: Iterable[Memory]) -> list[dict[str, Any]]:
+    """Kinds and files as entities, with the memories as their observations."""
+    observed: dict[tuple[str, str], list[str]] = {}
+    for memory in memories:
+        for entity in ((memory.kind, "kind"), *((path, "file") for path in memory.files)):
+            observed.setdefault(entity, []).append(memory.content)
+    return [{"name": name, "entityType": type, "observations": said} for (name, type), said in observed.items()]
 
 
 def _is_of_graph(memory: Memory) -> bool:

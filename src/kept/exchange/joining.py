@@ -51,7 +51,7 @@ def news(mine: Iterable[Event], theirs: Iterable[Event]) -> list[Event]:
 def applied(record: Record | None, event: Event, noun: type[Record]) -> Record | None:
     """The record after one event of the other journal; None when that removed it, or has nothing to add to."""
     changed = event.changed or {}
-    if "id" in changed and changed["id"][1] is None:
+    if _removes(event):
         return None
     if record is None:
         return born({name: after for name, (_, after) in changed.items()}, noun) if _adds(event) else None
@@ -119,7 +119,7 @@ def older_text(
 def removed_last(my_events: Sequence[Event], their_events: Sequence[Event]) -> bool:
     """Whether, of all changes on both sides, the last one removed the record."""
     last = max([*carried(my_events), *carried(their_events)], key=_touch, default=None)
-    return last is not None and (last.changed or {}).get("id", (None, 0))[1] is None
+    return last is not None and _removes(last)
 
 
 def _units(record: Record) -> list[tuple[str, ...]]:
@@ -147,6 +147,10 @@ def _touches(record: Record, events: Sequence[Event]) -> dict[str, Touch]:
 
 def _touch(event: Event) -> Touch:
     return event.at, event.group
+
+
+def _removes(event: Event) -> bool:
+    return (event.changed or {}).get("id", (None, 0))[1] is None
 
 
 def _adds(event: Event) -> bool:

@@ -25,8 +25,8 @@ def parse_specstory(lines: Iterable[bytes], known: int) -> Transcript:
     count = 0
     for number, raw in enumerate((line for line in lines if line.strip()), 1):
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
-        if turn is None and parsed.session is None and (named := _SESSION.search(line)):
-            parsed.session = named[1]
+        if turn is None:
+            parsed.session = parsed.session or _session_in(line)
         start = _TURN.match(line.strip())
         if start or line.strip() == "---":
             if turn is not None and turn.content:
@@ -36,6 +36,11 @@ def parse_specstory(lines: Iterable[bytes], known: int) -> Transcript:
         elif turn is not None:
             turn.lines.append(line)
     return parsed
+
+
+def _session_in(line: str) -> str | None:
+    named = _SESSION.search(line)
+    return named[1] if named else None
 
 
 class _Turn(NamedTuple):

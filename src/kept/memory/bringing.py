@@ -19,7 +19,15 @@ from msgspec import Struct
 
 from kept.errors import InvalidInput, KeptError
 from kept.exchange import graph, portable
-from kept.exchange.importers import BEGINNING, MOST_BYTES, Brought, BroughtStatement, Importer, recognised
+from kept.exchange.importers import (
+    BEGINNING,
+    MOST_BYTES,
+    Brought,
+    BroughtStatement,
+    ForeignConflict,
+    Importer,
+    recognised,
+)
 from kept.exchange.importers import BY_NAME as BY_NAME
 from kept.exchange.portable import piece_of
 from kept.exchange.specstory import MARK
@@ -341,10 +349,13 @@ class _Bringer:
             if word.strip() and not redact(f"{word} {others}").found:
                 yield Alias(word=word.strip().lower(), expands_to=tuple(other.lower() for other in others))
         for one in brought.disagreements:
-            left, right = self._uids.get(one.left), self._uids.get(one.right)
-            if left is not None and right is not None and left != right:
-                at = one.detected_at or now
-                yield Conflict(left=left, right=right, type=one.type, detected_at=at, resolved_at=one.resolved_at)
+            yield from self._conflict(one, now)
+
+    def _conflict(self, one: ForeignConflict, now: datetime) -> Iterator[Conflict]:
+        left, right = self._uids.get(one.left), self._uids.get(one.right)
+        if left is not None and right is not None and left != right:
+            at = one.detected_at or now
+            yield Conflict(left=left, right=right, type=one.type, detected_at=at, resolved_at=one.resolved_at)
 
 
 def _with_safe_names(draft: Draft) -> Draft:

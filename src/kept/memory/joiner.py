@@ -387,7 +387,7 @@ class Joiner:
             self._cleaner.allow(theirs.digest)
         mine = next((record for record in tx.all(piece.noun) if record.subject == piece.subject), None)
         my_events = tx.events(subject=piece.subject)
-        if mine is None and any(event.action == "erase" for event in my_events):
+        if mine is None and _has_erasure(my_events):
             self._refuse("erased")
             return
         if self._options.known == "join":
@@ -496,7 +496,11 @@ class Joiner:
 
 
 def _was_erased(tx: Transaction, memory: Memory, events: Iterable[Event]) -> bool:
-    return tx.is_erased(memory.fingerprint) or any(event.action == "erase" for event in events)
+    return tx.is_erased(memory.fingerprint) or _has_erasure(events)
+
+
+def _has_erasure(events: Iterable[Event]) -> bool:
+    return any(event.action == "erase" for event in events)
 
 
 def _same_text(memory: Memory) -> Where:

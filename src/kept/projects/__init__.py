@@ -358,13 +358,7 @@ class Projects:
             raw = path.read_bytes() if path.exists() else None
         if raw is None and not folders:
             return Registry(())
-        known: tuple[Project, ...] = ()
-        damage = "is missing"
-        if raw is not None:
-            try:
-                known, damage = self._decoded(raw), ""
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                damage = "is damaged"
+        known, damage = self._readable(raw)
         ids = {project.id for project in known}
         lost = [folder for folder in folders if folder[-8:] not in ids]
         if lost and not damage:
@@ -372,6 +366,15 @@ class Projects:
         taken = {key for project in known for key in project.keys}
         found = (without(_from_card(self.home.projects_dir / folder), taken) for folder in lost)
         return Registry((*known, *found), damage and f"The registry of projects {shown(path)} {damage}.")
+
+    def _readable(self, raw: bytes | None) -> tuple[tuple[Project, ...], str]:
+        """The projects in the file, and what is wrong with it."""
+        if raw is None:
+            return (), "is missing"
+        try:
+            return self._decoded(raw), ""
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return (), "is damaged"
 
     def _decoded(self, raw: bytes) -> tuple[Project, ...]:
         version = msgspec.json.decode(raw, type=_Version).version

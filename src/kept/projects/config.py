@@ -225,6 +225,11 @@ FOREIGN_NAMES = {
     "toolResultRetention": "tool_result_retention", "configPreset": "preset", "autoMemoryEnabled": "auto_memory",
 }  # fmt: skip
 
+LOST_FOLDERS = {
+    "sessionsPath": "Only the last folder was imported: it is always beside the database.",
+    "memoryPath": "Only the file name was imported: the file is always in the folder of its space.",
+}
+
 
 def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:
     """Read the camelCase configuration ("yaml" or "json") of Koshi, Brain or Praxis.
@@ -255,10 +260,8 @@ def _translate(key: Any, value: Any) -> tuple[dict[str, Any], str]:
         return {}, "Kept has no such setting."
     if isinstance(value, str):
         value = parse_text(name, value)
-    if key == "sessionsPath" and isinstance(value, str) and (folder := PureWindowsPath(value).name) != value:
-        return {name: folder}, "Only the last folder was imported: it is always beside the database."
-    if key == "memoryPath" and isinstance(value, str) and (file_name := PureWindowsPath(value).name) != value:
-        return {name: file_name}, "Only the file name was imported: the file is always in the folder of its space."
+    if key in LOST_FOLDERS and isinstance(value, str) and (last := PureWindowsPath(value).name) != value:
+        return {name: last}, LOST_FOLDERS[key]
     if key == "searchProvider" and value == "hybrid":
         return {name: value, "profile": "hybrid"}, ""  # its hybrid search is also how it scores
     return {name: value}, ""

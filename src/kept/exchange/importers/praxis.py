@@ -44,13 +44,15 @@ def read_praxis(path: Path, data: bytes) -> Brought:
         return brought
     for number, entry in enumerate(store["entries"], 1):
         _read_entry(path, number, entry, Source(origin="import", file=path.name), brought)
-    aliases = store.get("aliases")
-    for word, others in (aliases if isinstance(aliases, dict) else {}).items():
-        if named := names_in(others):
-            brought.aliases[str(word)[:100]] = named
+    brought.aliases |= _aliases(store.get("aliases"))
     conflicts = store.get("conflicts")
     brought.disagreements += filter(None, map(_conflict, conflicts if isinstance(conflicts, list) else ()))
     return brought
+
+
+def _aliases(given: Any) -> dict[str, tuple[str, ...]]:
+    named = {str(word)[:100]: names_in(others) for word, others in given.items()} if isinstance(given, dict) else {}
+    return {word: others for word, others in named.items() if others}
 
 
 def _conflict(pair: Any) -> ForeignConflict | None:

@@ -4,6 +4,7 @@ Rule: they become the memories that `exchange.graph` describes, so `kept mcp --g
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def _drafts(record: dict[str, Any], said: set[str]) -> Iterator[Draft]:
     told = [one for one in observed if isinstance(one, str) and one.strip()]
     if not told:
         yield graph.entity(name, kind)
-    for part in (part for one in told for part in pieces(one, max(LEAST_CHARS, CONTENT_CHARS - len(name) - 2))):
+    for part in chain.from_iterable(pieces(one, max(LEAST_CHARS, CONTENT_CHARS - len(name) - 2)) for one in told):
         draft = graph.observation(name, kind, part)
         yield draft if draft.content.lower() not in said else replace(draft, content=f"{name}: {part}")
         said.add(draft.content.lower())
