@@ -19,16 +19,9 @@ from msgspec import Struct
 
 from kept.errors import InvalidInput, KeptError
 from kept.exchange import graph, portable
-from kept.exchange.importers import (
-    BEGINNING,
-    MOST_BYTES,
-    Brought,
-    BroughtStatement,
-    ForeignConflict,
-    Importer,
-    recognised,
-)
+from kept.exchange.importers import BEGINNING, MOST_BYTES, Importer, recognised
 from kept.exchange.importers import BY_NAME as BY_NAME
+from kept.exchange.importers.foreign import Brought, BroughtStatement, ForeignConflict
 from kept.exchange.portable import piece_of
 from kept.exchange.specstory import MARK
 from kept.journal import IMPORT

@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew, StorageError
-from kept.projects.files import explained, locked, shown, write_private_file
+from kept.projects.files import explained, locked, shown, warn, write_private_file
 from kept.projects.home import FOLDER_PATTERN, Home, SpaceFiles, entries_of, expanded, slug
 from kept.projects.registry import (
     ID_FILE,
@@ -427,11 +427,9 @@ class Projects:
         _write_json(self.home.prepare(project.folder).project_card, project)
 
     def _notice(self, text: str) -> None:
-        import logging  # slow to import, and rarely needed
-
         if text not in self.notices:
             self.notices.append(text)
-            logging.getLogger("kept").warning("%s", text)
+            warn(text)
 
 
 def _write_json(path: Path, document: msgspec.Struct) -> None:
@@ -476,7 +474,7 @@ def _is_path(text: str) -> bool:
 
 def _checked_name(name: str) -> str:
     """Return the name as it is; raises InvalidInput if it can't be a project's name."""
-    from kept.writing.redact import check_name
+    from kept.writing.redact import check_name  # loads the rules for secrets, and most people name no project
 
     check_name(name, "A project's name")
     quoted = repr(shown(name[:60]))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import default_home, platform_folder
@@ -173,13 +174,12 @@ def unset_value(file: Path, name: str) -> bool:
 
 
 def _parse_keeping_comments(file: Path) -> Any:
-    import tomlkit  # loading it takes time, and few commands write settings
-    from tomlkit.exceptions import TOMLKitError
+    import tomlkit.exceptions  # loading it takes time, and few commands write settings
 
     _read(file)
     try:
         return tomlkit.parse(_read_text(file))
-    except TOMLKitError as error:
+    except tomlkit.exceptions.TOMLKitError as error:
         raise SettingsError(f"{file} cannot be edited: {error}.", hint="Edit it by hand.") from None
 
 
@@ -291,15 +291,12 @@ def _parse_json(text: str) -> Any:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import YAMLError
+        import ruamel.yaml.error  # an optional package
     except ImportError:
-        from kept.distribution import install_line
-
         raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
-        return YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        return ruamel.yaml.YAML(typ="safe", pure=True).load(text)
+    except (ruamel.yaml.error.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # All but the first come through for malformed tagged values. The error itself quotes the text: not shown.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark else ""

@@ -411,6 +411,6 @@ def _is_within(there: Place, here: Place) -> bool:
 
 
 def _digest(text: str) -> str:
-    from hashlib import blake2b
+    from hashlib import blake2b  # loads OpenSSL: 3 ms that only a project of a team needs
 
     return blake2b(text.encode(), digest_size=8).hexdigest()

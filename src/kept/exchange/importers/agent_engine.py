@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import Brought, BroughtStatement, document, moment_in, names_in, number_in, pieces, text_in
+from kept.exchange.importers.foreign import (
+    Brought,
+    BroughtStatement,
+    document,
+    moment_in,
+    names_in,
+    number_in,
+    pieces,
+    text_in,
+)
 from kept.model import Draft, Source
 
 _MARKS = ("project", "task", "global", "tool")  # tags that only repeat where an item was

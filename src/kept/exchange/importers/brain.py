@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import Brought, BroughtStatement, document, moment_in, names_in, number_in, pieces, text_in
+from kept.exchange.importers.foreign import (
+    Brought,
+    BroughtStatement,
+    document,
+    moment_in,
+    names_in,
+    number_in,
+    pieces,
+    text_in,
+)
 from kept.exchange.importers.notes import read_markdown
 from kept.model import Draft, Source, Task, TaskState, replace
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import Brought, BroughtStatement, document, moment_in, names_in, pieces, text_in
+from kept.exchange.importers.foreign import Brought, BroughtStatement, document, moment_in, names_in, pieces, text_in
 from kept.model import Draft, Source
 
 

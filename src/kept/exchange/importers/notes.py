@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from kept.exchange.importers import Brought, BroughtStatement, decoded, moment_in, names_in, pieces
+from kept.exchange.importers.foreign import Brought, BroughtStatement, decoded, moment_in, names_in, pieces
 from kept.model import Draft, Origin, Source, Trust
 
 _FENCE = re.compile(r"\s*(```+|~~~+)")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import (
+from kept.exchange.importers.foreign import (
     Brought,
     BroughtStatement,
     ForeignConflict,

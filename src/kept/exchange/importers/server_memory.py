@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kept.exchange import graph
-from kept.exchange.importers import CONTENT_CHARS, Brought, BroughtStatement, pieces, records, text_in
+from kept.exchange.importers.foreign import CONTENT_CHARS, Brought, BroughtStatement, pieces, records, text_in
 from kept.model import Draft, Source, replace
 
 LEAST_CHARS = 100  # of a piece, however long the name is that stands before it
