@@ -1,10 +1,10 @@
-"""Check and redact records from elsewhere before they are joined with a store.
+"""Check and redact records from elsewhere before they are joined with a store, and leave out erased texts.
 
-Used by `joiner`. Rule: a record that no store can hold is an InvalidInput. Secrets are redacted in every text, and a
-history that has a secret, or that no journal could hold, is left out as a whole.
+Used by `joiner` and `imports`. Rule: a record that no store can hold is an InvalidInput. Secrets are redacted in every
+text, and a history that has a secret, or that no journal could hold, is left out as a whole.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from kept import text
 from kept.errors import InvalidInput
 from kept.exchange import joining
 from kept.model import Alias, Allowance, Event, Memory, Message, Record, Session, Task, replace
+from kept.ports import ANYTHING, Reader
 from kept.writing.check import check, check_moment, check_text
 from kept.writing.pipeline import WriteRules
 from kept.writing.redact import redact, redact_draft, redact_message
@@ -80,7 +81,7 @@ class Cleaner:
             return events
         events = [replace(event, actor=self._redacted(event.actor)[:200]) for event in events]
         known = {value for value in msgspec.structs.astuple(record) if isinstance(value, str)} if record else set()
-        has_secret = any(self._redacted(said) != said for said in texts_of(events) - known)
+        has_secret = any(self._redacted(said) != said for said in _texts_of(events) - known)
         return events if not has_secret and all(map(_is_sound, events)) else []
 
     def _walked(self, value: Any) -> Any:
@@ -98,7 +99,28 @@ class Cleaner:
         return redact(said, email=self._rules.redact_email, allow=self._allow).text
 
 
-def texts_of(events: Iterable[Event]) -> set[str]:
+def memory_without_erased(reader: Reader, memory: Memory, history: list[Event]) -> tuple[Memory, list[Event]]:
+    """The memory without passages that were erased here; a history that has one is left out."""
+    if not reader.is_erased(ANYTHING):
+        return memory, history
+    from kept.memory import erase  # stands above sessions, and few stores have ever erased anything
+
+    clean = erase.memory_without_erased(reader, memory)
+    if clean != memory:
+        return replace(clean, fingerprint=text.fingerprint(clean.content)), []
+    return memory, [] if erase.tells_erased(reader, _texts_of(history)) else history
+
+
+def messages_without_erased(reader: Reader, session: str, messages: Sequence[Message]) -> list[Message]:
+    """The messages without those that were erased here, and without passages that were."""
+    if not reader.is_erased(ANYTHING):
+        return list(messages)
+    from kept.memory.erase import without_erased  # as above
+
+    return without_erased(reader, session, messages)
+
+
+def _texts_of(events: Iterable[Event]) -> set[str]:
     """The texts that these events wrote."""
     changes = ((name, after) for event in events for name, (_, after) in (event.changed or {}).items())
     return {after for name, after in changes if name in _TEXTS and isinstance(after, str)}

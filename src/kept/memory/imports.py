@@ -23,8 +23,8 @@ from kept.errors import Busy, InvalidInput, KeptError
 from kept.exchange.compressed import decompressed
 from kept.exchange.records import Transcript
 from kept.exchange.transcripts import PARSERS, database_lines
+from kept.memory.cleaner import messages_without_erased
 from kept.memory.context import Context
-from kept.memory.erase import without_erased
 from kept.memory.sessions import OpenSession, lease_of, open_session, paused_periods
 from kept.model import Message, Session, replace
 from kept.ports import Reader, Storage
@@ -296,7 +296,7 @@ def _count_only(storage: Storage | None, file: Path, parsed: Transcript) -> Impo
     name, messages, known = _names(file, parsed)[0], parsed.messages, set[tuple[str, str]]()
     if storage is not None:
         with storage.reading() as reader:
-            messages = without_erased(reader, name, messages)
+            messages = messages_without_erased(reader, name, messages)
             known = {(one.id, one.role) for one in reader.messages(name)}
     added = sum((one.id, one.role) not in known for one in messages)
     return ImportedTranscript(
@@ -308,7 +308,7 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
     name, parent = _names(file, parsed)
     began = _began(parsed)
     with context.owned().reading() as reader:
-        n_read, parsed.messages = len(parsed.messages), without_erased(reader, name, parsed.messages)
+        n_read, parsed.messages = len(parsed.messages), messages_without_erased(reader, name, parsed.messages)
         pauses = paused_periods(reader, name)
     if not parsed.messages:
         return ImportedTranscript(path=str(file), known=n_read, skipped=parsed.skipped)

@@ -21,7 +21,7 @@ from kept.exchange import joining
 from kept.exchange.joining import MERGE
 from kept.exchange.portable import Piece
 from kept.journal import IMPORT
-from kept.memory.cleaner import Cleaner, check_uid, texts_of
+from kept.memory.cleaner import Cleaner, check_uid, memory_without_erased, messages_without_erased
 from kept.memory.context import by_uid
 from kept.memory.signals import warn
 from kept.model import (
@@ -39,7 +39,7 @@ from kept.model import (
     least,
     replace,
 )
-from kept.ports import ANYTHING, ANYWHERE, LIVE, Stamp, Storage, Transaction, Where
+from kept.ports import ANYWHERE, LIVE, Stamp, Storage, Transaction, Where
 from kept.projects.files import check_session_name, mirror_session, write_session_index
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known
@@ -185,7 +185,8 @@ class Joiner:
             self._refuse("erased")
             self._heirs[uid] = None
             return
-        theirs, history = self._without_erased(tx, theirs, history)
+        if not self._is_new:
+            theirs, history = memory_without_erased(tx, theirs, history)
         if mine is not None:
             self._join_memory(tx, mine, my_events, theirs, history)
         elif not self._has_twin(tx, theirs):
@@ -204,17 +205,6 @@ class Joiner:
             self.done.duplicates += 1
             self._heirs[theirs.uid] = twins[0].uid
         return bool(twins)
-
-    def _without_erased(self, tx: Transaction, theirs: Memory, history: list[Event]) -> tuple[Memory, list[Event]]:
-        """The memory without passages that were erased here; a history that has one is left out."""
-        if self._is_new or not tx.is_erased(ANYTHING):
-            return theirs, history
-        from kept.memory.erase import memory_without_erased, tells_erased  # few stores have ever erased anything
-
-        clean = memory_without_erased(tx, theirs)
-        if clean != theirs:
-            return replace(clean, fingerprint=text.fingerprint(clean.content)), []
-        return theirs, [] if tells_erased(tx, texts_of(history)) else history
 
     def _is_known(self, mine: Memory, my_events: list[Event], theirs: Memory, history: Iterable[Event]) -> bool:
         if self._keeps_refs is None:
@@ -465,14 +455,12 @@ class Joiner:
         return f"{theirs.name[:100]}-{text.fingerprint(f'{theirs.name} {theirs.started_at.isoformat()}')[:8]}"
 
     def _take_messages(self, tx: Transaction, piece: Piece) -> None:
-        from kept.memory.erase import without_erased  # stands above sessions; a merge without messages needs none of it
-
         name = self._sessions.get(piece.session)
         if name is None:
             self._refuse("invalid")
             return
         said = [self._cleaner.message(message) for message in piece.messages]
-        said = [replace(self._capped(message), session=name) for message in without_erased(tx, name, said)]
+        said = [replace(self._capped(message), session=name) for message in messages_without_erased(tx, name, said)]
         session = tx.session(name)
         added = tx.append(_unlike(said, tx.messages(name) if name in self._met else ()))
         self.done.messages += len(added)
