@@ -1,7 +1,8 @@
 """Settings: every value that a person can change, with its default, its limits and its help text.
 
 `resolve` merges layers of plain mappings into one frozen `Settings`; `projects.config` reads the layers from files and
-the environment. The tables behind them (shelf life by kind, profiles, presets) are in `tables`.
+the environment. The tables behind them (shelf life by kind, profiles, presets) are in `tables`. msgspec converts and
+checks each value by its annotation; only values that were set are looked at, because programs open a memory often.
 To add a setting: one line in `Settings`, one in `HELP`, then run `make docs`. A setting is here because
 two people need different values; any other number is a constant beside its use.
 Rule: a `Settings` that exists is valid, and an error names where the wrong value came from.
@@ -21,6 +22,8 @@ from kept.model import canonical_kind
 from kept.tables import BRIEFING_SHARES, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SEARCH_PROVIDERS, SHELF_LIFE_DAYS
 
 NUDGES = ("off", "once")
+UNREACHED = 10**9  # nobody reaches such a limit, so it is not shown
+MIN_LIKENESS = 0.6  # of a mistyped name and the one that was probably meant
 
 
 def _is_cron_line(text: str) -> bool:
@@ -29,34 +32,28 @@ def _is_cron_line(text: str) -> bool:
 
 def _is_markdown_path(text: str) -> bool:
     # Only .md, and never out of the folder: the file is overwritten, and the database lies beside it.
-    return len(text) <= 200 and re.fullmatch(r"(\./)?(\w[\w -]*/)*\w[\w. -]*\.md", text, re.ASCII) is not None
+    return re.fullmatch(r"(\./)?(\w[\w -]*/)*\w[\w. -]*\.md", text, re.ASCII) is not None
 
 
 def _is_folder_path(text: str) -> bool:
-    return len(text) <= 200 and re.fullmatch(r"(\w[\w -]*/)*\w[\w -]*", text, re.ASCII) is not None
-
-
-def _is_printable_name(text: str) -> bool:
-    return 0 < len(text) <= 200 and text.isprintable()
-
-
-def _is_model_name(text: str) -> bool:
-    return 0 < len(text) <= 1_000 and text.isprintable()
+    return re.fullmatch(r"(\w[\w -]*/)*\w[\w -]*", text, re.ASCII) is not None
 
 
 def _choice(names: Iterable[str]) -> Meta:
-    return Meta(extra={"choices": tuple(names)})
+    words = tuple(names)
+    return Meta(extra={"choices": words, "fits": words.__contains__, "words": f"one of {', '.join(words)}"})
 
 
-def _shape(fits: Callable[[str], bool], words: str) -> Meta:
-    return Meta(extra={"shape": (fits, words)})
+def _text(fits: Callable[[str], bool], words: str, max_length: int = 200) -> Meta:
+    # A function, not a pattern of msgspec's: that would be compiled at each start, and most people set no such text.
+    return Meta(min_length=1, max_length=max_length, extra={"fits": fits, "words": words})
 
 
-_PrintableName = Annotated[str, _shape(_is_printable_name, "a printable name of at most 200 characters")]
-_ModelName = Annotated[str, _shape(_is_model_name, "wordllama, or the absolute path of a folder")]
-_CronLine = Annotated[str, _shape(_is_cron_line, "a cron line of five fields, such as 0 4 * * *")]
-_MarkdownPath = Annotated[str, _shape(_is_markdown_path, "a relative path that ends in .md and stays in its folder")]
-_FolderPath = Annotated[str, _shape(_is_folder_path, "a relative path of a folder, such as sessions")]
+_PrintableName = Annotated[str, _text(str.isprintable, "a printable name of at most 200 characters")]
+_ModelName = Annotated[str, _text(str.isprintable, "wordllama, or the absolute path of a folder", 1_000)]
+_CronLine = Annotated[str, _text(_is_cron_line, "a cron line of five fields, such as 0 4 * * *")]
+_MarkdownPath = Annotated[str, _text(_is_markdown_path, "a relative path that ends in .md and stays in its folder")]
+_FolderPath = Annotated[str, _text(_is_folder_path, "a relative path of a folder, such as sessions")]
 _Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 _CountOrZero = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 _Days = Annotated[int, Meta(ge=1, le=36_500)]
@@ -88,7 +85,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
-    briefing_shares: Annotated[Mapping[str, _Points], _choice(BRIEFING_SHARES)] = BRIEFING_SHARES
+    briefing_shares: Mapping[Annotated[str, _choice(BRIEFING_SHARES)], _Points] = BRIEFING_SHARES
 
     session_idle_minutes: Annotated[int, Meta(ge=1, le=525_600)] = 30
     session_retention_days: _Days = 30
@@ -118,12 +115,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     backups_kept: Annotated[int, Meta(ge=1, le=365)] = 7
 
     def __post_init__(self) -> None:
-        for field in fields():
-            value = getattr(self, field.name)
-            if value is not field.default:
-                checked = _checked(field, value, "Settings")
-                value = _complete(field, checked, "Settings") if field.is_table else checked
-                msgspec.structs.force_setattr(self, field.name, value)
+        for name, default in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):
+            value = getattr(self, name)
+            if value is not default:
+                checked = _checked(name, value, "Settings")
+                whole = _complete(name, checked, "Settings") if is_table(name) else checked
+                msgspec.structs.force_setattr(self, name, whole)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy can't be copied or pickled
         return _from_mapping, (as_mapping(self),)
@@ -190,6 +187,9 @@ HELP: Mapping[str, Mapping[str, str]] = {
 }
 
 
+_DEFAULTS: Mapping[str, Any] = dict(zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True))
+
+
 class Field(Struct, frozen=True, kw_only=True):
     """One setting, as the documentation and `kept config` show it."""
 
@@ -203,67 +203,69 @@ class Field(Struct, frozen=True, kw_only=True):
     is_table: bool
     is_optional: bool
     plain_type: type  # bool, int, float or str: of the value, or of one row of the table
-    value_type: Any  # the same with its limits
     fits: Callable[[str], bool] | None  # whether a text has the right form
 
 
 class Resolved(Struct, frozen=True, kw_only=True):
-    """Settings, and where each value came from, under the names that `flat` gives them."""
+    """Settings, and where those came from that were set, under the names that `flat` gives them."""
 
     settings: Settings
-    origin: Mapping[str, str]
+    set_by: Mapping[str, str]
+
+    @property
+    def origin(self) -> Mapping[str, str]:
+        """Where each value came from."""
+        return {name: self.set_by.get(name, "default") for name in flat(self.settings)}
+
+
+def is_table(name: str) -> bool:
+    """Whether a setting has rows."""
+    return isinstance(_DEFAULTS[name], Mapping)
 
 
 def fields() -> tuple[Field, ...]:
-    """Every setting, group by group, for documentation, for `kept config` and for checking."""
-    return tuple(_fields_by_name().values())
+    """Every setting, group by group, for documentation and for `kept config`."""
+    return tuple(map(field_named, _DEFAULTS))
 
 
 @cache
-def _fields_by_name() -> Mapping[str, Field]:
-    about = {name: (group, line) for group, lines in HELP.items() for name, line in lines.items()}
-    defaults = zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True)
-    return {name: _field(name, default, *about[name]) for name, default in defaults}
-
-
-def _field(name: str, default: Any, group: str, line: str) -> Field:
-    annotation = Settings.__annotations__[name]
-    outer, meta = _unwrapped(annotation)
-    is_table = get_origin(outer) is Mapping
-    is_optional = NoneType in get_args(outer)
-    inner = get_args(outer)[1 if is_table else 0] if is_table or is_optional else annotation
-    plain, limits = _unwrapped(inner)
-    choices = (meta.extra or {}).get("choices", ())
-    fits, allowed = (limits.extra or {}).get("shape", (None, ""))
-    if choices and not is_table:
-        allowed = f"one of {', '.join(choices)}"
-    elif plain is bool:
-        allowed = "true or false"
-    elif plain is not str:
-        is_open = limits.le is None or limits.le >= 10**9  # nobody reaches that limit, so it is not shown
-        span = f"of at least {limits.ge}" if is_open else f"from {limits.ge} to {limits.le}"
-        allowed = f"a {'whole ' if plain is int else ''}number {span}"
-    if name.endswith("_bytes"):
-        allowed += ", or a size such as 100MB"
+def field_named(name: str) -> Field:
+    """One setting."""
+    group, line = next((group, lines[name]) for group, lines in HELP.items() if name in lines)
+    annotation, is_optional = Settings.__annotations__[name], _DEFAULTS[name] is None
+    key_type, annotation = get_args(annotation) if is_table(name) else (annotation, annotation)
+    plain, limits = _unwrapped(get_args(annotation)[0] if is_optional else annotation)
+    choices: tuple[str, ...] = (_unwrapped(key_type)[1].extra or {}).get("choices", ())
     return Field(
         name=name,
-        type_name=f"{'table of ' if is_table else ''}{plain.__name__}{' or none' if is_optional else ''}",
-        default=default,
+        type_name=f"{'table of ' if is_table(name) else ''}{plain.__name__}{' or none' if is_optional else ''}",
+        default=_DEFAULTS[name],
         help=line,
         group=group,
-        allowed=f"{allowed}{', or none' if is_optional else ''}",
+        allowed=f"{_in_words(name, plain, limits)}{', or none' if is_optional else ''}",
         choices=choices,
-        is_table=is_table,
+        is_table=is_table(name),
         is_optional=is_optional,
         plain_type=plain,
-        value_type=inner,
-        fits=fits,
+        fits=(limits.extra or {}).get("fits"),
     )
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, Meta]:
-    """The type inside `Annotated[type, meta]`, and what is said about it."""
+    """The type inside `Annotated[type, meta]`, and its limits."""
     return get_args(annotation)[:2] if get_origin(annotation) is Annotated else (annotation, Meta())
+
+
+def _in_words(name: str, plain: type, limits: Meta) -> str:
+    """The values that a type and its limits allow."""
+    if plain is bool:
+        return "true or false"
+    if plain is str:
+        return str((limits.extra or {})["words"])
+    is_open = limits.le is None or limits.le >= UNREACHED
+    span = f"of at least {limits.ge}" if is_open else f"from {limits.ge} to {limits.le}"
+    size = ", or a size such as 100MB" if name.endswith("_bytes") else ""
+    return f"a {'whole ' if plain is int else ''}number {span}{size}"
 
 
 def resolve(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Resolved:
@@ -271,86 +273,93 @@ def resolve(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Resolved:
 
     Raises SettingsError at the first unknown name, wrong type or value out of range; nothing is applied then.
     """
-    known = _fields_by_name()
     values: dict[str, Any] = {}
-    origin = dict.fromkeys(flat(Settings()), "default")
+    set_by: dict[str, str] = {}
     last: dict[str, str] = {}
     for where, layer in layers:
         for name, value in layer.items():
-            if not isinstance(name, str) or name not in known:
-                hint = f"{_guess(name, known)} `kept config show` lists all settings.".lstrip()
+            if not isinstance(name, str) or name not in _DEFAULTS:
+                hint = f"{_guess(name, _DEFAULTS)} `kept config show` lists all settings.".lstrip()
                 raise SettingsError(f"{where}: there is no setting {shown(name)}.", hint=hint)
-            checked = _checked(known[name], value, where)
-            is_table = known[name].is_table
-            values[name] = {**values.get(name, {}), **checked} if is_table else checked
-            origin.update(dict.fromkeys([f"{name}.{row}" for row in checked] if is_table else [name], where))
+            checked = _checked(name, value, where)
+            values[name] = {**values.get(name, {}), **checked} if is_table(name) else checked
+            set_by |= dict.fromkeys([f"{name}.{row}" for row in checked] if is_table(name) else [name], where)
             last[name] = where
-    for name in values:  # tables are complete only after the last layer
-        if known[name].is_table:
-            values[name] = _complete(known[name], values[name], last[name])
-    return Resolved(settings=Settings(**values), origin=MappingProxyType(origin))
+    for name in filter(is_table, values):  # tables are complete only after the last layer
+        values[name] = _complete(name, values[name], last[name])
+    return Resolved(settings=Settings(**values), set_by=set_by)
 
 
-def _checked(field: Field, value: Any, where: str) -> Any:
-    """The value in its own type; of a table, the rows that were given."""
-    if not field.is_table:
-        return _checked_value(field, field.name, value, where)
+def _checked(name: str, value: Any, where: str) -> Any:
+    """The value in its own type; of a table, the rows that were given. Raises SettingsError."""
+    if not is_table(name):
+        return _converted(name, _in_bytes(name, _without_none(name, value)), where, value)
     if not isinstance(value, Mapping):
         raise SettingsError(
-            f"{where}: {field.name} is a table, not {shown(value)}.",
-            hint=f"Name the row, as in {field.name}.{next(iter(field.default))}.",
+            f"{where}: {name} is a table, not {shown(value)}.",
+            hint=f"Name the row, as in {name}.{next(iter(_DEFAULTS[name]))}.",
         )
     rows: dict[str, Any] = {}
     for given, entry in value.items():
-        row = _row_name(field, given, where)
+        row = _row_name(name, given, where)
         if row in rows:
-            raise SettingsError(f"{where}: {field.name} has two rows for {row}.", hint="Remove one of them.")
-        rows[row] = _checked_value(field, f"{field.name}.{row}", entry, where)
+            raise SettingsError(f"{where}: {name} has two rows for {row}.", hint="Remove one of them.")
+        rows |= _converted(name, {row: entry}, where, entry)
     return rows
 
 
-def _row_name(field: Field, given: Any, where: str) -> str:
-    if field.choices:
-        if given in field.choices:
+def _converted(name: str, value: Any, where: str, given: Any) -> Any:
+    """The value as msgspec converts it. Raises SettingsError, which shows the value as it was given."""
+    try:
+        converted = msgspec.convert(value, Settings.__annotations__[name])
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        raise _refusal(name, value, where, given) from None
+    fits = field_named(name).fits
+    if isinstance(converted, str) and fits is not None and not fits(converted):
+        raise _refusal(name, value, where, given)
+    return converted
+
+
+def _refusal(name: str, value: Any, where: str, given: Any) -> SettingsError:
+    """An error in our words for a value that msgspec refuses, or for a text of the wrong form."""
+    field = field_named(name)
+    full_name = f"{name}.{next(iter(value))}" if field.is_table else name
+    hint = "" if field.is_table else _guess(given, field.choices)
+    return SettingsError(f"{where}: {full_name} must be {field.allowed}, not {shown(given)}.", hint=hint)
+
+
+def _row_name(name: str, given: Any, where: str) -> str:
+    choices = field_named(name).choices
+    if choices:
+        if given in choices:
             return str(given)
-        message = f"{where}: {field.name} has no row {shown(given)}; its rows are {', '.join(field.choices)}."
-        raise SettingsError(message, hint=_guess(given, field.choices))
+        message = f"{where}: {name} has no row {shown(given)}; its rows are {', '.join(choices)}."
+        raise SettingsError(message, hint=_guess(given, choices))
     row = canonical_kind(given) if isinstance(given, str) else ""
     is_word = bool(row) and len(row) <= 64 and f"_{row}".isidentifier()
     if not is_word or canonical_kind(row) != row:
-        message = f"{where}: {field.name} has a row {shown(given)}, which cannot be a kind."
+        message = f"{where}: {name} has a row {shown(given)}, which cannot be a kind."
         raise SettingsError(message, hint="A kind consists of letters, digits and underscores.")
     return row
 
 
-def _checked_value(field: Field, name: str, value: Any, where: str) -> Any:
-    if field.is_optional and (value is None or (isinstance(value, str) and value.lower() == "none")):
-        return None  # "none", since TOML has no null and a later layer must be able to take a limit away
-    try:
-        checked = msgspec.convert(_in_bytes(field, value), field.value_type)
-    except msgspec.ValidationError:
-        is_allowed = False
-    else:
-        is_allowed = not isinstance(checked, str) or (field.fits(checked) if field.fits else checked in field.choices)
-    if not is_allowed:
-        hint = "" if field.is_table else _guess(value, field.choices)
-        raise SettingsError(f"{where}: {name} must be {field.allowed}, not {shown(value)}.", hint=hint)
-    return checked
-
-
-def _complete(field: Field, rows: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _complete(name: str, rows: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """The rows over their defaults, frozen."""
-    table = {**field.default, **rows}
+    table = {**_DEFAULTS[name], **rows}
     if not any(table.values()):
-        raise SettingsError(
-            f"{where}: every row of {field.name} is 0.", hint="Give at least one of them a value above 0."
-        )
+        raise SettingsError(f"{where}: every row of {name} is 0.", hint="Give at least one of them a value above 0.")
     return MappingProxyType(table)
 
 
-def _in_bytes(field: Field, value: Any) -> Any:
+def _without_none(name: str, value: Any) -> Any:
+    """None for the word "none", since TOML has no null and a later layer must be able to take a limit away."""
+    is_none = _DEFAULTS[name] is None and isinstance(value, str) and value.lower() == "none"
+    return None if is_none else value
+
+
+def _in_bytes(name: str, value: Any) -> Any:
     """`100MB`, `1.5 GiB` or `4096` as a number, for a setting that counts bytes; anything else as it is."""
-    if not (field.name.endswith("_bytes") and isinstance(value, str)):
+    if not (name.endswith("_bytes") and isinstance(value, str)):
         return value
     size = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?([kmgt]?)(i?)b?", value.strip(), re.IGNORECASE | re.ASCII)
     if size is None:
@@ -369,10 +378,16 @@ def shown(value: Any) -> str:
 
 
 def _guess(given: Any, names: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only needed after a typo
+    if not isinstance(given, str):
+        return ""
+    likeness, nearest = max(((_likeness(given[:100].lower(), name), name) for name in names), default=(0.0, ""))
+    return f"Did you mean {nearest}?" if likeness >= MIN_LIKENESS else ""
 
-    nearest = get_close_matches(given[:100].lower(), list(names), n=1) if isinstance(given, str) else []
-    return f"Did you mean {nearest[0]}?" if nearest else ""
+
+def _likeness(one: str, other: str) -> float:
+    """The share of the pairs of neighbouring letters that two words have in common, from 0 to 1."""
+    pairs = [{word[start : start + 2] for start in range(len(word) - 1)} for word in (one, other)]
+    return 2 * len(pairs[0] & pairs[1]) / (len(pairs[0]) + len(pairs[1]) or 1)
 
 
 def flat(settings: Settings) -> dict[str, Any]:
@@ -386,7 +401,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 def as_mapping(settings: Settings) -> dict[str, Any]:
     """The settings as plain dictionaries, for JSON or as a layer."""
-    values = {field.name: getattr(settings, field.name) for field in fields()}
+    values = {name: getattr(settings, name) for name in settings.__struct_fields__}
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 

@@ -27,7 +27,7 @@ from tests.exchange.foreign_files import (
     praxis_store,
 )
 
-ONE_OF_EACH_MODULE = {importer.module: importer.name for importer in IMPORTERS}.values()
+ONE_OF_EACH_MODULE = {importer.read.__module__: importer.name for importer in IMPORTERS}.values()
 JSON_FORMATS = ("praxis", "brain", "agent-engine", "mem0")
 WHOLE_FORMATS = (*JSON_FORMATS, "claude-mem")  # of which half a file is nothing
 

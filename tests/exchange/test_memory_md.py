@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from kept.errors import InvalidInput
 from kept.exchange import memory_md as page
+from kept.exchange.memory_md_merge import MAX_PROSE, merge
 
 BASE = "# Memory\n\nOur notes.\n\n## Key Decisions\n"
 BASE += "- API uses Fastify ^ka1\n- Node is version 20 ^ka2\n- Tests use pytest ^ka3\n"
 
 
 def merged(ours: str, theirs: str) -> str:
-    return page.merge(BASE, ours, theirs)[0]
+    return merge(BASE, ours, theirs)[0]
 
 
 @given(st.text(alphabet=st.sampled_from("-*# ^k1a\n\r\t`~<!->x\u2028"), max_size=200) | st.text(max_size=100))
@@ -46,7 +47,7 @@ def test_git_merges_keep_what_both_sides_did() -> None:
     ours = BASE.replace("version 20", "version 22").replace("- Tests use pytest ^ka3\n", "")
     theirs = BASE.replace("Fastify", "Fastify 5") + "- Lint with ruff ^kb1\n"
     for one, other in ((ours, theirs), (theirs, ours)):
-        text, clashes = page.merge(BASE, one, other)
+        text, clashes = merge(BASE, one, other)
         assert not clashes
         assert {row.text for row in page.parse(text) if row.is_entry} == {
             "API uses Fastify 5",
@@ -56,10 +57,10 @@ def test_git_merges_keep_what_both_sides_did() -> None:
 
 
 def test_where_both_sides_changed_a_line_both_stay() -> None:
-    text, clashes = page.merge(BASE, BASE.replace("20", "22"), BASE.replace("20", "24"))
+    text, clashes = merge(BASE, BASE.replace("20", "22"), BASE.replace("20", "24"))
     assert "- Node is version 22 ^ka2\n- Node is version 24\n" in text
     assert clashes == ["^ka2 was changed on both sides"]
-    text, clashes = page.merge(BASE, BASE.replace("- Node is version 20 ^ka2\n", ""), BASE.replace("20", "24"))
+    text, clashes = merge(BASE, BASE.replace("- Node is version 20 ^ka2\n", ""), BASE.replace("20", "24"))
     assert "Node is version 24" in text
     assert len(clashes) == 1
 
@@ -77,7 +78,7 @@ def test_git_merges_lines_below_headings_of_ones_own_in_their_place() -> None:
     base = f"{BASE}\n## Ops\n\nThe rules.\n\n- Deploys run on Fridays ^kc1\n\n## Other\nwords\n"
     ours = base.replace("Fridays", "Tuesdays")
     theirs = base.replace("^kc1\n", "^kc1\n- Never deploy at night\n") + "\n## New\n- Ask before a release\n"
-    text, clashes = page.merge(base, ours, theirs)
+    text, clashes = merge(base, ours, theirs)
     assert not clashes
     assert "## Ops\n\nThe rules.\n\n- Deploys run on Tuesdays ^kc1\n- Never deploy at night\n" in text
     assert text.endswith("## Other\nwords\n\n## New\n- Ask before a release\n")
@@ -88,7 +89,7 @@ def test_git_merges_lines_below_headings_of_ones_own_in_their_place() -> None:
 def test_a_merge_with_an_unchanged_side_is_the_other_side(order: list[int]) -> None:
     lines = BASE.split("\n")
     other = "\n".join(lines[:5] + [f"- line {n}" for n in order] + lines[5:])
-    assert page.merge(BASE, other, BASE)[0] == other
+    assert merge(BASE, other, BASE)[0] == other
     texts = [row.text for row in page.parse(merged(BASE, other)) if row.is_entry]
     assert set(texts) == {row.text for row in page.parse(other) if row.is_entry}
 
@@ -132,15 +133,15 @@ def test_git_merges_files_of_a_stranger_in_bounded_time(name: str) -> None:
     base, ours, theirs = (HOSTILE[name](size) for size in (20_000, 21_000, 22_000))
     start = time.perf_counter()
     with contextlib.suppress(InvalidInput):
-        page.merge(base, ours, theirs.replace("x", "z"))
+        merge(base, ours, theirs.replace("x", "z"))
     page_of = "# M\n## Key Decisions\n" + "".join(f"- {{0}} item {number} is of use\n" for number in range(3000))
-    assert page.merge(*(page_of.format(side) for side in "abc"))[0].count("\n") == 6002
+    assert merge(*(page_of.format(side) for side in "abc"))[0].count("\n") == 6002
     assert time.perf_counter() - start < 10
 
 
 def test_git_merges_long_prose_if_little_of_it_changed_and_says_so_otherwise() -> None:
-    lines = [f"line {number}\n" for number in range(3 * page.MAX_PROSE)]
+    lines = [f"line {number}\n" for number in range(3 * MAX_PROSE)]
     ours, theirs = ["ours\n", *lines], [*lines, "theirs\n"]
-    assert page.merge("".join(lines), "".join(ours), "".join(theirs)) == ("".join(["ours\n", *lines, "theirs\n"]), [])
+    assert merge("".join(lines), "".join(ours), "".join(theirs)) == ("".join(["ours\n", *lines, "theirs\n"]), [])
     with pytest.raises(InvalidInput, match="differ between the versions"):
-        page.merge("".join(lines), "".join(ours), "other\n" + "".join(reversed(lines)))
+        merge("".join(lines), "".join(ours), "other\n" + "".join(reversed(lines)))

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import kept
 from kept.errors import KeptError, NotFound
+from kept.memory.merge import merge
 from kept.model import LOW_TRUST, Actor, Memory, Message, Source
 from kept.projects import Projects
 from kept.projects.home import Home
-from kept.projects.merge import merge
 from tests.builders import FakeClock
 
 SENTENCES = (

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import kept
+from kept.memory.merge import merge
 from kept.memory.opening import open_projects
 from kept.model import Actor, Alias, Memory, Source
 from kept.ports import ANYWHERE
-from kept.projects.merge import merge
 from tests.builders import FakeClock
 
 PLAIN = kept.Settings(auto_upkeep=False)

@@ -10,9 +10,9 @@ import pytest
 import kept
 from kept import model
 from kept.exchange import transcripts, trees
-from kept.memory import knowledge, trust, undo
-from kept.model import Memory, replace
-from kept.projects import merge
+from kept.exchange.portable import Piece
+from kept.memory import knowledge, merge, trust, undo
+from kept.model import Memory, Record, replace
 from kept.writing import duplicates, pipeline, quotes, revise
 from tests.memory.foreign_text import Walk
 
@@ -144,8 +144,12 @@ def _promote_as_the_agents(patch: pytest.MonkeyPatch) -> None:
 
 
 def _merge_without_trust(patch: pytest.MonkeyPatch) -> None:
-    take = merge._take
-    patch.setattr(merge, "_take", lambda tx, memory: take(tx, replace(memory, trust="agent")))
+    made = merge.piece_of
+
+    def trusted(space: str, record: Record) -> Piece:
+        return made(space, replace(record, trust="agent") if isinstance(record, Memory) else record)
+
+    patch.setattr(merge, "piece_of", trusted)
 
 
 def _vouch_for_everything(patch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 import kept
+from kept.memory import merge as merge_module
+from kept.memory.merge import Merged, merge
 from kept.model import Actor, Alias, Allowance, Conflict, Memory, Source, Task
 from kept.ports import ANYWHERE, Storage
 from kept.projects import Projects
-from kept.projects import merge as merge_module
 from kept.projects.home import Home
-from kept.projects.merge import Merged, merge
 from kept.projects.registry import Project
 from kept.settings import Settings
 from kept.storage import open_space

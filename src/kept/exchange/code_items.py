@@ -85,18 +85,21 @@ def _from_docstrings(path: str, text: str) -> Iterator[CitedItem | None]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        said = ast.get_docstring(node, clean=True)
-        if not said:
-            continue
-        line = node.body[0].lineno
-        is_public = isinstance(node, ast.Module) or not node.name.startswith("_")
-        if is_public and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            name = PurePosixPath(path).as_posix() if isinstance(node, ast.Module) else node.name
-            if (paragraph := _first_paragraph(said)) and re.search(r"\w+\W+\w+", paragraph):
-                yield make("entity", name, f"{name}: {paragraph}", line, 0.7)
-        yield from _remarks(said, line)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            said = ast.get_docstring(node, clean=True)
+            if said:
+                line = node.body[0].lineno
+                yield from _purpose(path, node, said, line)
+                yield from _remarks(said, line)
+
+
+def _purpose(path: str, node: ast.AST, said: str, line: int) -> Iterator[CitedItem | None]:
+    """What a module or a public class is for: the first paragraph of its docstring."""
+    name = PurePosixPath(path).as_posix() if isinstance(node, ast.Module) else getattr(node, "name", "_")
+    is_wanted = isinstance(node, ast.Module) or (isinstance(node, ast.ClassDef) and not name.startswith("_"))
+    paragraph = _first_paragraph(said)
+    if is_wanted and re.search(r"\w+\W+\w+", paragraph):
+        yield make("entity", name, f"{name}: {paragraph}", line, 0.7)
 
 
 def _first_paragraph(said: str) -> str:

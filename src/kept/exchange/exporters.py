@@ -8,7 +8,7 @@ no name of a file leads out of the folder.
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -41,30 +41,40 @@ def markdown(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliase
 def obsidian(memories: Sequence[Memory], conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
     """A vault: a note for each memory, with properties; kinds, files and contradictions are links."""
     names = {memory.uid: f"{_file_name(memory.content)} ({memory.ref})" for memory in memories}
-    against: dict[str, list[str]] = {}
-    for conflict in (one for one in conflicts if one.resolved_at is None):
-        for mine, other in ((conflict.left, conflict.right), (conflict.right, conflict.left)):
-            if mine in names and other in names:
-                against.setdefault(mine, []).append(names[other])
+    against = _contradictions(conflicts, names)
     for memory in memories:
-        links = [f"- kind [[{memory.kind}]]", *(f"- file [[{_file_name(path)}]]" for path in memory.files)]
-        links += [f"- contradicts [[{name}]]" for name in against.get(memory.uid, ())]
-        about = {
-            "ref": memory.ref,
-            "uid": memory.uid,
-            "kind": memory.kind,
-            "status": memory.status,
-            "trust": memory.trust,
-            "tags": [_tag(tag) for tag in memory.tags],
-            "created": f"{memory.created_at:%Y-%m-%d}",
-        }
-        # JSON is YAML, so every value is quoted where it has to be.
-        properties = "".join(f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in about.items())
-        body = "\n".join(_quiet(line) for line in memory.content.split("\n"))
-        yield f"{names[memory.uid]}.md", f"---\n{properties}---\n\n{body}\n\n" + "\n".join(links) + "\n"
+        yield f"{names[memory.uid]}.md", _note(memory, against.get(memory.uid, ()))
     for kind in dict.fromkeys(memory.kind for memory in memories):
         listed = "\n".join(f"- [[{names[memory.uid]}]]" for memory in memories if memory.kind == kind)
         yield f"{kind}.md", f"# {kind}\n\n{listed}\n"
+
+
+def _contradictions(conflicts: Sequence[Conflict], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of the notes that contradict each memory."""
+    against: dict[str, list[str]] = {}
+    for conflict in conflicts:
+        if conflict.resolved_at is None and {conflict.left, conflict.right} <= names.keys():
+            against.setdefault(conflict.left, []).append(names[conflict.right])
+            against.setdefault(conflict.right, []).append(names[conflict.left])
+    return against
+
+
+def _note(memory: Memory, contradictions: Iterable[str]) -> str:
+    links = [f"- kind [[{memory.kind}]]", *(f"- file [[{_file_name(path)}]]" for path in memory.files)]
+    links += [f"- contradicts [[{name}]]" for name in contradictions]
+    about = {
+        "ref": memory.ref,
+        "uid": memory.uid,
+        "kind": memory.kind,
+        "status": memory.status,
+        "trust": memory.trust,
+        "tags": [_tag(tag) for tag in memory.tags],
+        "created": f"{memory.created_at:%Y-%m-%d}",
+    }
+    # JSON is YAML, so every value is quoted where it has to be.
+    properties = "".join(f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in about.items())
+    body = "\n".join(_quiet(line) for line in memory.content.split("\n"))
+    return f"---\n{properties}---\n\n{body}\n\n" + "\n".join(links) + "\n"
 
 
 def praxis(memories: Sequence[Memory], conflicts: Sequence[Conflict], aliases: Sequence[Alias]) -> Files:
@@ -120,23 +130,25 @@ def server_memory(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _a
 
     Each file that another memory is about is an entity as well.
     """
-    is_own = {memory.uid for memory in memories if memory.topic == graph.COLLECTION and memory.data}
-    found = graph.graph_of(
-        ((memory.data or {}).get(graph.VALUE, {}), memory.content) for memory in memories if memory.uid in is_own
-    )
-    observed: dict[tuple[str, str], list[str]] = {}
-    for memory in memories:
-        if memory.uid not in is_own:
-            observed.setdefault((memory.kind, "kind"), []).append(memory.content)
-            for path in memory.files:
-                observed.setdefault((path, "file"), []).append(memory.content)
-    others = [
-        {"name": name, "entityType": entity_type, "observations": said}
-        for (name, entity_type), said in observed.items()
-    ]
+    own = [memory for memory in memories if _is_of_graph(memory)]
+    found = graph.graph_of(((memory.data or {}).get(graph.VALUE, {}), memory.content) for memory in own)
+    others = _as_entities(memory for memory in memories if not _is_of_graph(memory))
     lines = [{"type": "entity", **one} for one in (*found["entities"], *others)]
     lines += [{"type": "relation", **one} for one in found["relations"]]
     yield "memory.jsonl", "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
+
+
+def _as_entities(memories: Iterable[Memory]) -> list[dict[str, Any]]:
+    """Kinds and files as entities, with the memories as their observations."""
+    observed: dict[tuple[str, str], list[str]] = {}
+    for memory in memories:
+        for entity in ((memory.kind, "kind"), *((path, "file") for path in memory.files)):
+            observed.setdefault(entity, []).append(memory.content)
+    return [{"name": name, "entityType": type, "observations": said} for (name, type), said in observed.items()]
+
+
+def _is_of_graph(memory: Memory) -> bool:
+    return memory.topic == graph.COLLECTION and bool(memory.data)
 
 
 def spreadsheet(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:

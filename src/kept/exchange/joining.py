@@ -30,6 +30,7 @@ _UNITS: tuple[tuple[str, ...], ...] = (
 )
 _OWN = ("id", "uid", "space")
 
+_DROPPED_ON_RETURN = {"reason": None, "archived_at": None}  # of a memory that is live again
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 Touch = tuple[datetime, str]
@@ -50,20 +51,21 @@ def news(mine: Iterable[Event], theirs: Iterable[Event]) -> list[Event]:
 def applied(record: Record | None, event: Event, noun: type[Record]) -> Record | None:
     """The record after one event of the other journal; None when that removed it, or has nothing to add to."""
     changed = event.changed or {}
-    if "id" in changed and changed["id"][1] is None:
+    if _removes(event):
         return None
     if record is None:
         return born({name: after for name, (_, after) in changed.items()}, noun) if _adds(event) else None
     now = journal.wire(record)
-    for name, (before, after) in changed.items():
-        if name in _OWN:
-            continue
-        if name in COUNTERS:
-            after = _counted(name, [now[name] or 0, (after or 0) - (before or 0)])
-        now[name] = after
-    if "status" in changed and now["status"] != "archived":  # whatever the other side had archived it for
-        now |= {"reason": None, "archived_at": None}
+    now |= {name: _stepped(name, now, step) for name, step in changed.items() if name not in _OWN}
+    if "status" in changed and now["status"] != "archived":
+        now |= _DROPPED_ON_RETURN
     return msgspec.convert(now, noun)
+
+
+def _stepped(name: str, now: dict[str, Any], step: tuple[Any, Any]) -> Any:
+    """A field after a change: a counter moves by the difference, any other field takes the new value."""
+    before, after = step
+    return _counted(name, [now[name] or 0, (after or 0) - (before or 0)]) if name in COUNTERS else after
 
 
 def born(fields: dict[str, Any], noun: type[Record]) -> Record:
@@ -89,6 +91,17 @@ def joined(mine: Record, my_events: Sequence[Event], theirs: Record, their_event
     return replace(mine, **fields)
 
 
+def outcome(
+    mine: Record | None, my_events: Sequence[Event], theirs: Record | None, their_events: Sequence[Event]
+) -> Record | None:
+    """The record after both histories; None if the last change on either side removed it."""
+    if removed_last(my_events, their_events):
+        return None
+    if mine is None or theirs is None:
+        return theirs if mine is None else mine
+    return joined(mine, my_events, theirs, their_events)
+
+
 def older_text(
     mine: Memory, my_events: Sequence[Event], theirs: Memory, their_events: Sequence[Event], now: Memory
 ) -> Memory | None:
@@ -106,14 +119,17 @@ def older_text(
 def removed_last(my_events: Sequence[Event], their_events: Sequence[Event]) -> bool:
     """Whether, of all changes on both sides, the last one removed the record."""
     last = max([*carried(my_events), *carried(their_events)], key=_touch, default=None)
-    return last is not None and (last.changed or {}).get("id", (None, 0))[1] is None
+    return last is not None and _removes(last)
 
 
 def _units(record: Record) -> list[tuple[str, ...]]:
+    """The fields of a record in the groups that are taken from one side together."""
     names = [name for name in record.__struct_fields__ if name not in _OWN]
-    units = [unit for unit in (tuple(name for name in unit if name in names) for unit in _UNITS) if unit]
-    together = {name for unit in units for name in unit}
-    return [*units, *((name,) for name in names if name not in together)]
+    unit_of = {name: unit for unit in _UNITS for name in unit}
+    units: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        units.setdefault(unit_of.get(name, (name,)), []).append(name)
+    return [tuple(unit) for unit in units.values()]
 
 
 def _touches(record: Record, events: Sequence[Event]) -> dict[str, Touch]:
@@ -131,6 +147,10 @@ def _touches(record: Record, events: Sequence[Event]) -> dict[str, Touch]:
 
 def _touch(event: Event) -> Touch:
     return event.at, event.group
+
+
+def _removes(event: Event) -> bool:
+    return (event.changed or {}).get("id", (None, 0))[1] is None
 
 
 def _adds(event: Event) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from kept.exchange.items import CitedItem, distinct, make, marked
+from kept.exchange.items import CitedItem, ItemType, distinct, make, marked
 from kept.text import sentences
 
 _RECORD_PATH = re.compile(r"(?:^|/)(?:adrs?|decisions?|rfcs?)(?:/|$)", re.IGNORECASE)
@@ -62,14 +62,18 @@ def items_of(path: str, text: str) -> list[CitedItem]:
 
 def _record(title: str, blocks: Sequence[TextBlock]) -> CitedItem | None:
     """The decision that a decision record is about."""
-    said = [block for block in blocks if any(_DECISION_HEADING.search(heading) for heading in block.headings[1:])]
-    status = next((found[1] for block in blocks[:6] if (found := _STATUS.match(block.text))), "")
-    body = said or [block for block in blocks if not _STATUS.match(block.text)]
-    if not body:
+    body = next(filter(_is_of_decision, blocks), None) or next((one for one in blocks if not _status(one)), None)
+    if body is None:
         return None
+    status = next(filter(None, map(_status, blocks[:6])), "")
     is_over = status.lower().startswith(("rejected", "deprecated", "superseded"))
-    content = f"{title}. {body[0].text}" + (f" ({status.strip().lower()})" if is_over else "")
-    return make("decision", _NUMBERED.sub("", title), _NUMBERED.sub("", content), body[0].line, 0.5 if is_over else 0.9)
+    content = f"{title}. {body.text}" + (f" ({status.strip().lower()})" if is_over else "")
+    return make("decision", _NUMBERED.sub("", title), _NUMBERED.sub("", content), body.line, 0.5 if is_over else 0.9)
+
+
+def _status(block: TextBlock) -> str:
+    found = _STATUS.match(block.text)
+    return found[1] if found else ""
 
 
 def _is_of_decision(block: TextBlock) -> bool:
@@ -78,27 +82,60 @@ def _is_of_decision(block: TextBlock) -> bool:
 
 def _item(block: TextBlock) -> CitedItem | None:
     """What a block is, by the first rule that fits."""
-    text, heading = block.text, block.headings[-1] if block.headings else ""
     if any(_HISTORY.match(one) for one in block.headings[1:]):
         return None
-    if box := _CHECKBOX.match(text):
-        return make("task", text[box.end() :], text[box.end() :], block.line, 0.9) if box[1] == " " else None
-    if (found := marked(text, block.line)) is not None:
-        return found
-    if alert := _ALERT.match(text) if block.is_quote else None:
-        return make("note", f"{alert[1].capitalize()}: {text[alert.end() :]}", text[alert.end() :], block.line, 0.85)
-    if led := _LED.match(text):
-        return make("note", f"{led[1].capitalize()}: {text[led.end() :]}", text[led.end() :], block.line, 0.8)
-    if chosen := _choice(text):
-        return make("decision", heading or chosen, chosen, block.line, 0.7)
-    if block.is_entry and _is_of_decision(block):
-        return make("decision", text, text, block.line, 0.8)
-    if block.term and (defined := _TERM.match(text)) and defined[1].strip() == block.term:
-        return make("entity", block.term, text, block.line, 0.6)
-    firm = [one for one in sentences(text) if _FIRM.search(one) and 20 <= len(one) <= 300]
-    if firm and not text.endswith((":", "?")):
-        return make("claim", firm[0], firm[0], block.line, 0.6)
-    return None
+    if box := _CHECKBOX.match(block.text):
+        return _made("task", block, block.text[box.end() :], 0.9) if box[1] == " " else None
+    return next((found for rule in _RULES for found in rule(block)), None)
+
+
+Found = Iterator[CitedItem | None]  # nothing: the rule does not fit; None: it fits, and the text says too little
+
+
+def _made(type: ItemType, block: TextBlock, content: str, confidence: float, title: str = "") -> CitedItem | None:
+    return make(type, title or content, content, block.line, confidence)
+
+
+def _marker(block: TextBlock) -> Found:
+    if (found := marked(block.text, block.line)) is not None:
+        yield found
+
+
+def _alert(block: TextBlock) -> Found:
+    if block.is_quote and (led := _ALERT.match(block.text)):
+        yield _led_note(block, led, 0.85)
+
+
+def _note(block: TextBlock) -> Found:
+    if led := _LED.match(block.text):
+        yield _led_note(block, led, 0.8)
+
+
+def _led_note(block: TextBlock, led: re.Match[str], confidence: float) -> CitedItem | None:
+    content = block.text[led.end() :]
+    return _made("note", block, content, confidence, title=f"{led[1].capitalize()}: {content}")
+
+
+def _decision(block: TextBlock) -> Found:
+    if chosen := _choice(block.text):
+        yield _made("decision", block, chosen, 0.7, title=block.headings[-1] if block.headings else "")
+    elif block.is_entry and _is_of_decision(block):
+        yield _made("decision", block, block.text, 0.8)
+
+
+def _definition(block: TextBlock) -> Found:
+    if block.term and (defined := _TERM.match(block.text)) and defined[1].strip() == block.term:
+        yield _made("entity", block, block.text, 0.6, title=block.term)
+
+
+def _claim(block: TextBlock) -> Found:
+    firm = [one for one in sentences(block.text) if _FIRM.search(one) and 20 <= len(one) <= 300]
+    if firm and not block.text.endswith((":", "?")):
+        yield _made("claim", block, firm[0], 0.6)
+
+
+# In the order in which they are tried.
+_RULES = (_marker, _alert, _note, _decision, _definition, _claim)
 
 
 def _choice(text: str) -> str:
@@ -110,46 +147,66 @@ def _choice(text: str) -> str:
 
 def _blocks(text: str) -> tuple[str, list[TextBlock]]:
     """The first heading, and every block below the headings it stands under."""
-    from markdown_it import MarkdownIt
+    from markdown_it import MarkdownIt  # an optional package
 
-    tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(text))
-    headings: list[tuple[int, str]] = []
-    blocks: list[TextBlock] = []
-    title, level, quotes, entries, row_line = "", 0, 0, 0, 0
-    is_row, row = False, list[Any]()
-    for token in tokens:
-        if token.type == "heading_open":
-            level = int(token.tag[1])
-        elif token.type == "heading_close":
-            level = 0
-        elif token.type in ("blockquote_open", "blockquote_close"):
-            quotes += token.nesting
-        elif token.type in ("list_item_open", "list_item_close"):
-            entries += token.nesting
+    reading = _Reading()
+    for token in MarkdownIt("commonmark").enable("table").parse(_without_front_matter(text)):
+        reading.take(token)
+    return reading.title, reading.blocks
+
+
+class _Reading:
+    """The blocks so far, and what the next token stands in: a heading, quotes, lists or a row of a table."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.blocks: list[TextBlock] = []
+        self._headings: list[tuple[int, str]] = []
+        self._level = 0
+        self._depths = {"blockquote": 0, "list_item": 0}
+        self._row: list[Any] | None = None
+        self._row_line = 0
+
+    def take(self, token: Any) -> None:
+        name, _, _ = token.type.rpartition("_")
+        if token.type == "inline":
+            self._take_text(token)
+        elif name == "heading":
+            self._level = int(token.tag[1]) if token.nesting > 0 else 0
+        elif name in self._depths:
+            self._depths[name] += token.nesting
         elif token.type == "tr_open":
-            is_row, row, row_line = True, [], (token.map or [0])[0] + 1
+            self._row, self._row_line = [], _line(token)
         elif token.type == "tr_close":
-            blocks += _row(row, row_line, headings)
-            is_row = False
-        elif token.type == "inline" and level:
+            self.blocks += _row(self._row or (), self._row_line, self._names)
+            self._row = None
+
+    def _take_text(self, token: Any) -> None:
+        if self._level:
             said = _plain(token)
-            headings = [*(one for one in headings if one[0] < level), (level, said)]
-            title = title or said
-        elif token.type == "inline" and is_row:
-            row.append(token)
-        elif token.type == "inline":
-            names = tuple(name for _, name in headings)
-            line = (token.map or [0])[0] + 1
-            blocks.append(TextBlock(_plain(token), line, names, _term(token), entries > 0, quotes > 0))
-    return title, blocks
+            self._headings = [*(one for one in self._headings if one[0] < self._level), (self._level, said)]
+            self.title = self.title or said
+        elif self._row is not None:
+            self._row.append(token)
+        else:
+            is_entry, is_quote = self._depths["list_item"] > 0, self._depths["blockquote"] > 0
+            block = TextBlock(_plain(token), _line(token), self._names, _term(token), is_entry, is_quote)
+            self.blocks.append(block)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(name for _, name in self._headings)
 
 
-def _row(cells: Sequence[Any], line: int, headings: Sequence[tuple[int, str]]) -> Iterator[TextBlock]:
+def _line(token: Any) -> int:
+    return int((token.map or [0])[0]) + 1
+
+
+def _row(cells: Sequence[Any], line: int, headings: tuple[str, ...]) -> Iterator[TextBlock]:
     """A row of a table whose first cell is a name in code or bold: a definition."""
     said = [_plain(cell) for cell in cells]
     if len(said) >= 2 and (term := _term(cells[0])) and term == said[0] and said[-1]:
-        names = tuple(name for _, name in headings)
-        yield TextBlock(f"{term}: {'; '.join(one for one in said[1:] if one)}", line, names, term, False, False)
+        yield TextBlock(f"{term}: {'; '.join(one for one in said[1:] if one)}", line, headings, term, False, False)
 
 
 def _plain(token: Any) -> str:

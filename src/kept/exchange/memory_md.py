@@ -11,14 +11,12 @@ a line that did not fit is not a deletion. What is no entry survives byte for by
 """
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from hashlib import blake2b
 
 from msgspec import Struct
 
-from kept.errors import InvalidInput
 from kept.model import Memory
 
 # Where a memory stands, by its kind; and what a line becomes that somebody adds there.
@@ -36,7 +34,6 @@ DATED = "Session Summaries"
 
 FEW_LINES = 5
 FEW_SHARE = 0.2  # more lines than both of these at once are not deleted without a question
-MAX_PROSE = 1500  # lines, between the first and the last change, to merge: 3 s at worst, and 8 times that for twice
 _HEADING_CHARS = 30  # of a section that has to be added
 
 Snapshot = Mapping[str, str]  # mark → digest of the text
@@ -127,40 +124,64 @@ def snapshot(rows: Iterable[Row]) -> dict[str, str]:
 
 def parse(text: str) -> list[Row]:
     """The rows of a file; joined, their `raw` is the file again."""
-    rows: list[Row] = []
-    section, closing = None, ""
-    parts: list[str] = []  # the lines of the last row, while it may go on: they are joined once
     lines = [line for line in re.split(r"(?<=\n)", text) if line]
-    if lines and lines[0].strip() == "---":
-        closing = "---"  # front matter
+    has_front_matter = bool(lines) and lines[0].strip() == "---"
+    parsing = _Parsing("---" if has_front_matter else "")
     for number, line in enumerate(lines):
+        parsing.add(line, is_first=number == 0)
+    parsing.end_entry()
+    return parsing.rows
+
+
+class _Parsing:
+    """The rows of a file so far, and what the next line may belong to."""
+
+    def __init__(self, closing: str) -> None:
+        self.rows: list[Row] = []
+        self._section: str | None = None
+        self._closing = closing  # how the open block ends: front matter, code or a comment
+        self._parts: list[str] = []  # the lines of the last row, while it may go on: they are joined once
+
+    def add(self, line: str, *, is_first: bool) -> None:
         bare = line.rstrip("\r\n")
-        if parts and _continues(bare) and not _opens(bare):
-            parts.append(line)
-            if _marked(bare) or (section not in SECTIONS and bare.rstrip().endswith(":")):  # it ends here
-                rows[-1], parts = _entry("".join(parts), section), []
-            continue
-        if len(parts) > 1:
-            rows[-1] = _entry("".join(parts), section)
-        parts = []
-        if closing:
-            is_end = number > 0 and (bare.strip().startswith(closing) if closing != "-->" else closing in bare)
-            closing = "" if is_end else closing
-            rows.append(Row(raw=line, section=section))
+        if self._parts and _continues(bare) and not _opens(bare):
+            self._parts.append(line)
+            if _marked(bare) or (self._section not in SECTIONS and bare.rstrip().endswith(":")):
+                self.end_entry()
+            return
+        self.end_entry()
+        if self._closing:
+            if not is_first and _closes(bare, self._closing):
+                self._closing = ""
+            self.rows.append(Row(raw=line, section=self._section))
         elif opened := _opens(bare):
-            closing = opened
-            rows.append(Row(raw=line, section=section))
+            self._closing = opened
+            self.rows.append(Row(raw=line, section=self._section))
         elif heading := _heading(bare):
-            level, name = heading
-            section = _BY_NAME.get(name.casefold()) or (section if level > 2 and section in SECTIONS else name)
-            section = section if level > 1 or section in SECTIONS else None  # the title says nothing about a line
-            rows.append(Row(raw=line, section=section, heading=level))
+            self._section = _section_below(*heading, self._section)
+            self.rows.append(Row(raw=line, section=self._section, heading=heading[0]))
         else:
-            rows.append(_entry(line, section))
-            parts = [line] if rows[-1].is_entry and rows[-1].mark is None else []
-    if len(parts) > 1:
-        rows[-1] = _entry("".join(parts), section)
-    return rows
+            self._begin_entry(line)
+
+    def _begin_entry(self, line: str) -> None:
+        row = _entry(line, self._section)
+        self.rows.append(row)
+        self._parts = [line] if row.is_entry and row.mark is None else []
+
+    def end_entry(self) -> None:
+        if len(self._parts) > 1:
+            self.rows[-1] = _entry("".join(self._parts), self._section)
+        self._parts = []
+
+
+def _closes(line: str, closing: str) -> bool:
+    return closing in line if closing == "-->" else line.strip().startswith(closing)
+
+
+def _section_below(level: int, name: str, section: str | None) -> str | None:
+    """The section of the lines below a heading: one of ours, the one around a lower heading, or a person's own."""
+    known = _BY_NAME.get(name.casefold()) or (section if level > 2 and section in SECTIONS else name)
+    return known if level > 1 or known in SECTIONS else None  # the title says nothing about a line
 
 
 def _heading(line: str) -> tuple[int, str] | None:
@@ -214,6 +235,20 @@ def find_edits(written: Snapshot | None, rows: Sequence[Row]) -> PageEdits:
     """
     before = written or {}
     marks = _unique_marks(before, rows)
+    added = _match_unmarked(before, rows, marks)
+    here = {number: mark for number, mark in sorted(marks.items()) if rows[number].text}
+    known = [number for number, mark in here.items() if mark in before]
+    return PageEdits(
+        marks=here,
+        changed=tuple(number for number in known if digest(rows[number].text or "") != before[here[number]]),
+        added=tuple(added),
+        foreign=tuple(number for number, mark in here.items() if mark not in before),
+        deleted=tuple(sorted(before.keys() - set(here.values()))),
+    )
+
+
+def _match_unmarked(before: Snapshot, rows: Sequence[Row], marks: dict[int, str]) -> list[int]:
+    """Give lines that lost their mark the mark of the same text. Returns the entries that are new."""
     lost: dict[str, list[str]] = {}
     for mark in before.keys() - set(marks.values()):
         lost.setdefault(before[mark], []).append(mark)
@@ -224,16 +259,7 @@ def find_edits(written: Snapshot | None, rows: Sequence[Row]) -> PageEdits:
                 marks[number] = same.pop()
             elif number not in marks:
                 added.append(number)
-    emptied = {number for number in marks if not rows[number].text}
-    here = {number: mark for number, mark in marks.items() if number not in emptied}
-    known = [number for number, mark in sorted(here.items()) if mark in before]
-    return PageEdits(
-        marks=here,
-        changed=tuple(number for number in known if digest(rows[number].text or "") != before[here[number]]),
-        added=tuple(added),
-        foreign=tuple(number for number, mark in sorted(here.items()) if mark not in before),
-        deleted=tuple(sorted(before.keys() - set(here.values()))),
-    )
+    return added
 
 
 def _unique_marks(before: Snapshot, rows: Sequence[Row]) -> dict[int, str]:
@@ -308,18 +334,23 @@ def weave(
     for number, row in enumerate(rows):
         if _is_more(row):
             continue
+        entry = wanted.pop(marks.get(number, ""), None)
         if not row.is_entry or number in leave:
             out.append(row)
-            wanted.pop(marks.get(number, ""), None)
-        elif (entry := wanted.pop(marks.get(number, ""), None)) is not None:
+        elif entry is not None:
             out.append(_shown(row, entry, end))
-    _insert(out, [entry for entry in entries if entry.mark in wanted], end)
+    insert(out, [entry for entry in entries if entry.mark in wanted], end)
     if more:
-        are = "memory is" if more == 1 else "memories are"
-        out.append(Row(raw=f"*{more:,} more {are} not shown here. `kept list` shows all.*{end}"))
-        if len(out) > 1 and out[-2].raw.strip():
-            out.insert(len(out) - 1, Row(raw=end))
-    return "".join(_ended(out, end))
+        _append_more(out, more, end)
+    return joined(out, end)
+
+
+def _append_more(rows: list[Row], more: int, end: str) -> None:
+    """Say below a blank line how many memories are not shown."""
+    if rows and rows[-1].raw.strip():
+        rows.append(Row(raw=end))
+    are = "memory is" if more == 1 else "memories are"
+    rows.append(Row(raw=f"*{more:,} more {are} not shown here. `kept list` shows all.*{end}"))
 
 
 def _is_more(row: Row) -> bool:
@@ -340,7 +371,7 @@ def _shown(row: Row, entry: PageLine, end: str) -> Row:
     return Row(raw=raw, text=entry.text, mark=entry.mark, section=row.section)
 
 
-def _insert(rows: list[Row], entries: Iterable[PageLine], end: str) -> None:
+def insert(rows: list[Row], entries: Iterable[PageLine], end: str) -> None:
     """Add entries at the end of their sections; summaries below the heading of their day, the newest day first."""
     blocks: dict[tuple[str, date | None], list[Row]] = {}
     for entry in entries:
@@ -352,23 +383,35 @@ def _insert(rows: list[Row], entries: Iterable[PageLine], end: str) -> None:
 
 
 def _insert_block(rows: list[Row], section: str, day: date | None, block: list[Row], end: str) -> None:
-    heading = next((n for n, row in enumerate(rows) if row.heading and _names(row) == section), None)
-    if heading is None:
-        if rows and rows[-1].raw.strip():
-            rows.append(Row(raw=end))
-        heading = len(rows)
-        rows.append(Row(raw=f"## {section}{end}", section=section, heading=2))
+    heading = _section_heading(rows, section, end)
     if day is not None:
         heading = _day_heading(rows, heading, day, end)
-    place = heading + 1
-    for number in range(heading + 1, len(rows)):
+    place = _after_entries(rows, heading + 1)
+    if place == heading + 1 and place < len(rows) and rows[place].heading:
+        rows.insert(place, Row(raw=end))
+    rows[place:place] = block
+
+
+def _section_heading(rows: list[Row], section: str, end: str) -> int:
+    """The row of the heading of a section; made at the end if missing."""
+    found = next((number for number, row in enumerate(rows) if row.heading and _names(row) == section), None)
+    if found is not None:
+        return found
+    if rows and rows[-1].raw.strip():
+        rows.append(Row(raw=end))
+    rows.append(Row(raw=f"## {section}{end}", section=section, heading=2))
+    return len(rows) - 1
+
+
+def _after_entries(rows: Sequence[Row], start: int) -> int:
+    """The place after the last entry before the next heading."""
+    place = start
+    for number in range(start, len(rows)):
         if rows[number].heading:
             break
         if rows[number].is_entry:
             place = number + 1
-    if place == heading + 1 and place < len(rows) and rows[place].heading:
-        rows.insert(place, Row(raw=end))
-    rows[place:place] = block
+    return place
 
 
 def _day_heading(rows: list[Row], section: int, day: date, end: str) -> int:
@@ -395,90 +438,7 @@ def _names(row: Row) -> str | None:
     return _BY_NAME.get(heading[1].casefold(), heading[1]) if heading else None
 
 
-def _ended(rows: Sequence[Row], end: str) -> Iterator[str]:
-    """The raw text of the rows, each on a line of its own."""
-    for number, row in enumerate(rows):
-        yield row.raw if number == len(rows) - 1 or row.raw.endswith("\n") else row.raw + end
-
-
-# Merging, for git
-
-
-def merge(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
-    """Join two versions of a file that have a common ancestor; and what both had changed, of which both are kept.
-
-    Raises InvalidInput if more than MAX_PROSE lines of prose would have to be compared.
-    """
-    before, mine, other = parse(base), parse(ours), parse(theirs)
-    written = snapshot(before)
-    my_edits, edits = find_edits(written, mine), find_edits(written, other)
-    rows, clashes = list(mine), []
-    place_of = {mark: number for number, mark in my_edits.marks.items()}
-    said = {digest(row.text) for row in mine if row.text}
-    replaced: dict[int, list[Row]] = {}
-    gone: set[int] = set()
-    new: list[Row] = []
-    for number in edits.changed:
-        theirs_row, mark = other[number], edits.marks[number]
-        if mark not in place_of:
-            new.append(theirs_row)  # deleted here, changed there
-            clashes.append(f"^k{mark} was deleted on one side and changed on the other")
-        elif place_of[mark] not in my_edits.changed:
-            replaced[place_of[mark]] = [theirs_row]
-        elif mine[place_of[mark]].text != theirs_row.text:
-            copy = f"- {theirs_row.text}\n"
-            replaced[place_of[mark]] = [mine[place_of[mark]], Row(raw=copy, text=theirs_row.text)]
-            clashes.append(f"^k{mark} was changed on both sides")
-    for mark in edits.deleted:
-        if mark in place_of and place_of[mark] not in my_edits.changed:
-            gone.add(place_of[mark])
-        elif mark in place_of:
-            clashes.append(f"^k{mark} was deleted on one side and changed on the other")
-    for number in (*edits.added, *edits.foreign):
-        row = other[number]
-        if digest(row.text or "") not in said and not (row.mark and row.mark in place_of):
-            new.append(row)
-    rows = [one for number, row in enumerate(rows) if number not in gone for one in replaced.get(number, [row])]
-    _merge_prose(rows, before, other)  # first: a line may belong below a heading that is new
-    fresh = (PageLine(mark=r.mark or "", text=r.text or "", section=r.section or "Project Context") for r in new)
-    _insert(rows, fresh, "\n")
-    return "".join(_ended(rows, "\n")), clashes
-
-
-def _merge_prose(rows: list[Row], before: Sequence[Row], other: Sequence[Row]) -> None:
-    """Do to the prose of `rows` what was done between `before` and `other`."""
-    from difflib import SequenceMatcher
-
-    old = [row.raw for row in before if not row.is_entry]
-    new = [row for row in other if not row.is_entry]
-    raws = [row.raw for row in new]
-    head = tail = 0
-    if max(len(old), len(new)) > MAX_PROSE:
-        head = _same_beginning(old, raws)
-        tail = _same_beginning(old[head:][::-1], raws[head:][::-1])
-    changed, into = old[head : len(old) - tail], raws[head : len(raws) - tail]
-    if (most := max(len(changed), len(into))) > MAX_PROSE:
-        raise InvalidInput(
-            f"{most:,} lines besides the memories differ between the versions; Kept merges at most {MAX_PROSE:,}.",
-            hint="Merge them by hand.",
-        )
-    here = Counter(row.raw for row in rows if not row.is_entry)
-    present = set(here)
-    for action, *span in SequenceMatcher(None, changed, into, autojunk=False).get_opcodes():
-        if action == "equal":
-            continue
-        start, stop, new_start, new_stop = (head + number for number in span)
-        anchor = next((n for n, row in enumerate(rows) if start and row.raw == old[start - 1]), -1)
-        for raw in (raw for raw in old[start:stop] if raw in present):
-            at = next((n for n, row in enumerate(rows) if not row.is_entry and row.raw == raw and n > anchor), None)
-            if at is not None:
-                del rows[at]
-        fresh = [row for row in new[new_start:new_stop] if not row.raw.strip() or not here[row.raw]]
-        rows[anchor + 1 : anchor + 1] = fresh
-        present.update(row.raw for row in fresh)
-
-
-def _same_beginning(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the equal lines at the beginning of two texts."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (line, twin) in pairs if line != twin), min(len(one), len(other)))
+def joined(rows: Sequence[Row], end: str) -> str:
+    """The text of the rows, each on a line of its own."""
+    last = len(rows) - 1
+    return "".join(row.raw if n == last or row.raw.endswith("\n") else row.raw + end for n, row in enumerate(rows))

@@ -35,6 +35,11 @@ class Piece(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
 
 
+def piece_of(space: str, record: Record, history: Iterable[Event] = ()) -> Piece:
+    """The piece of a record."""
+    return Piece(space=space, noun=type(record), subject=record.subject, record=record, history=tuple(history))
+
+
 class ToldEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An event as it is written down: without number and seal, which belong to one journal."""
 
@@ -105,15 +110,7 @@ def read(source: Iterable[bytes], name: str) -> Iterator[Piece]:
     """The pieces of an export. Raises InvalidInput, naming the line, for what is none or was cut off."""
     number, space, is_complete = 0, "", False
     for number, raw in enumerate(source, 1):
-        try:
-            line = _decode(raw)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise _unreadable(name, number, "it is damaged or was cut off") from error
-        if number == 1 and line.format != FORMAT:
-            raise InvalidInput(
-                f"{name} is not an export that this version of Kept can read (format {str(line.format)[:20]!r}).",
-                hint="Upgrade Kept, or make the file with `kept export --format kept FILE`.",
-            )
+        line = _line(raw, name, number)
         if is_complete:
             raise _unreadable(name, number, "it comes after the end")
         if line.space is not None:
@@ -124,10 +121,8 @@ def read(source: Iterable[bytes], name: str) -> Iterator[Piece]:
             is_complete = True
         elif line.messages is not None:
             yield Piece(space=space, session=line.session, messages=tuple(line.messages))
-        elif line.noun in _NOUNS:
-            yield _piece(line, space, name, number)
         elif number > 1:
-            raise _unreadable(name, number, "Kept does not know what it is")
+            yield _piece(line, space, name, number)
     if not is_complete:
         raise InvalidInput(
             f"{name} was cut off after {number:,} lines: its last line is missing.",
@@ -135,8 +130,24 @@ def read(source: Iterable[bytes], name: str) -> Iterator[Piece]:
         )
 
 
+def _line(raw: bytes, name: str, number: int) -> _Line:
+    """A line of an export; the first one says whether this version can read it."""
+    try:
+        line = _decode(raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable(name, number, "it is damaged or was cut off") from error
+    if number == 1 and line.format != FORMAT:
+        raise InvalidInput(
+            f"{name} is not an export that this version of Kept can read (format {str(line.format)[:20]!r}).",
+            hint="Upgrade Kept, or make the file with `kept export --format kept FILE`.",
+        )
+    return line
+
+
 def _piece(line: _Line, space: str, name: str, number: int) -> Piece:
-    noun = _NOUNS[line.noun or ""]
+    noun = _NOUNS.get(line.noun or "")
+    if noun is None:
+        raise _unreadable(name, number, "Kept does not know what it is")
     try:
         record = None if line.record is None else msgspec.convert(line.record, noun)
     except msgspec.ValidationError as error:

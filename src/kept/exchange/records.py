@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, get_args
 
 import msgspec
@@ -116,28 +116,31 @@ def without_injected(content: str) -> str:
 
 def blocks(id: str, role: MessageRole, content: Any, at: datetime | None, *, is_error: bool = False) -> list[Message]:
     """The messages in the content of one record: what was said, then calls and results, each under its own id."""
-    if isinstance(content, str):
-        if role == "tool_result":
-            return [said(id, role, content, at, is_error=is_error)] if content.strip() else []
-        return spoken(id, role, content, at)
-    parts = [block for block in content or () if isinstance(block, dict)] if isinstance(content, list) else []
     if role == "tool_result":
-        return [said(id, role, result_text(content), at, is_error=is_error)]
-    found = spoken(
-        id, role, "\n".join(text_of(one.get("text")) or "" for one in parts if one.get("type") == "text"), at
-    )
+        is_blank = isinstance(content, str) and not content.strip()
+        shown = content if isinstance(content, str) else result_text(content)
+        return [] if is_blank else [said(id, role, shown, at, is_error=is_error)]
+    if isinstance(content, str):
+        return spoken(id, role, content, at)
+    parts = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    texts = [text_of(one.get("text")) or "" for one in parts if one.get("type") == "text"]
+    found = spoken(id, role, "\n".join(texts), at)
     for number, block in enumerate(parts):
-        kind = str(block.get("type"))
-        if kind in _CALLS:
-            input = block.get("input") or block.get("arguments")
-            found.append(called(text_of(block.get("id")) or f"{id}_{number}", block.get("name"), input, at))
-        elif kind.endswith("tool_result"):  # also web_search_tool_result and others that run at the model's provider
-            result_id = text_of(block.get("tool_use_id")) or f"{id}_{number}"
-            is_error = block.get("is_error") is True
-            found.append(said(result_id, "tool_result", result_text(block.get("content")), at, is_error=is_error))
-        elif kind not in _OWN_BLOCKS:
-            found += handed_over(f"{id}_{number}", block, at)
+        found += _block(f"{id}_{number}", block, at)
     return found
+
+
+def _block(id: str, block: dict[str, Any], at: datetime | None) -> list[Message]:
+    """A block beside what was said: a call, a result, or text that a program put in."""
+    kind = str(block.get("type"))
+    if kind in _CALLS:
+        return [
+            called(text_of(block.get("id")) or id, block.get("name"), block.get("input") or block.get("arguments"), at)
+        ]
+    if kind.endswith("tool_result"):  # also web_search_tool_result and others that run at the model's provider
+        result, is_error = result_text(block.get("content")), block.get("is_error") is True
+        return [said(text_of(block.get("tool_use_id")) or id, "tool_result", result, at, is_error=is_error)]
+    return [] if kind in _OWN_BLOCKS else handed_over(id, block, at)
 
 
 def flat(value: Any) -> str:
@@ -166,10 +169,9 @@ def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         if not value.isascii() or len(value.split(maxsplit=1)) > 1:
             yield value
-    elif isinstance(value, dict):
-        yield from (text for pair in value.items() for one in pair for text in _texts_in(one))
-    elif isinstance(value, list):
-        yield from (text for one in value for text in _texts_in(one))
+    elif isinstance(value, dict | list):
+        inner = chain.from_iterable(value.items()) if isinstance(value, dict) else value
+        yield from chain.from_iterable(map(_texts_in, inner))
 
 
 def handed_over(id: str, value: Any, at: datetime | None) -> list[Message]:

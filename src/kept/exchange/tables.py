@@ -19,7 +19,7 @@ BUSY_MS = 5_000  # for a program that is just committing
 @contextmanager
 def open_read_only(database: Path, program: str) -> "Iterator[apsw.Connection]":
     """The database as it is now: one transaction, which sees nothing that is written later. Raises InvalidInput."""
-    import apsw
+    import apsw  # who has no such database, and keeps memories in PostgreSQL, need not load it
 
     try:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI

@@ -63,18 +63,22 @@ def codex(lines: Iterable[bytes], known: int = 0) -> Transcript:
             if not isinstance(payload, dict):
                 continue
             if kind == "session_meta" and read.session is None:  # a fork repeats that of its parent
-                read.session = text_of(payload.get("id"))
-                read.cwd = text_of(payload.get("cwd"))
-                read.parent = text_of(payload.get("forked_from_id")) or text_of(payload.get("parent_thread_id"))
-                if payload.get("parent_thread_id"):  # a sub-agent: the agent that started it wrote its prompts
-                    most = "agent"
-                if read.session is not None and payload.get("forked_from_id"):
-                    own = f"{read.session[-12:]}_line"
+                most, own = _codex_session(read, payload)
             elif kind == "compacted":
                 read.add(number, [said(f"{own}_{number}", "summary", text_of(payload.get("message")) or "", at)])
             elif kind == "response_item" and not _is_compaction(record.get("metadata")):
                 read.add(number, at_most(most, _codex_item(payload, f"{own}_{number}", at)))
     return read
+
+
+def _codex_session(read: Transcript, payload: dict[str, Any]) -> tuple[Trust, str]:
+    """Note whose session it is. Returns whose words its prompts are, and the beginning of the names of its lines."""
+    forked_from, started_by = text_of(payload.get("forked_from_id")), text_of(payload.get("parent_thread_id"))
+    read.session, read.cwd = text_of(payload.get("id")), text_of(payload.get("cwd"))
+    read.parent = forked_from or started_by
+    # The prompts of a sub-agent were written by the agent that started it.
+    most: Trust = "agent" if payload.get("parent_thread_id") else "user"
+    return most, f"{read.session[-12:]}_line" if read.session and payload.get("forked_from_id") else "line"
 
 
 def gemini(lines: Iterable[bytes], known: int = 0) -> Transcript:
@@ -87,20 +91,33 @@ def gemini(lines: Iterable[bytes], known: int = 0) -> Transcript:
     for number, record in read.records(lines):
         with read.skipping(number):
             read.session = read.session or text_of(record.get("sessionId"))
-            if read.cwd is None and (where := _GEMINI_FOLDER.search(flat(record.get("$set")))):
-                read.cwd = where[1].strip()
+            read.cwd = read.cwd or _gemini_folder(record)
             if target := text_of(record.get("$rewindTo")):
-                kept = [index for index, message in enumerate(read.messages) if message.id == target]
-                read.messages = read.messages[: kept[0] + 1] if kept else read.messages
+                _rewind(read, target)
             role = roles.get(str(record.get("type")))
-            if role is None:
-                continue
-            id, at = text_of(record.get("id")) or f"line_{number}", moment_of(record.get("timestamp"))
-            read.add(number, spoken(id, role, _gemini_text(record.get("content")), at))
-            for place, call in enumerate(record.get("toolCalls") or ()):
-                if isinstance(call, dict):
-                    read.add(number, _call_and_result(call, f"{id}_{place}", at))
+            if role is not None:
+                read.add(number, _gemini_messages(record, role, number))
     return read
+
+
+def _gemini_folder(record: dict[str, Any]) -> str | None:
+    where = _GEMINI_FOLDER.search(flat(record.get("$set")))
+    return where[1].strip() if where else None
+
+
+def _rewind(read: Transcript, target: str) -> None:
+    """Remove the messages after that one."""
+    end = next((number for number, message in enumerate(read.messages, 1) if message.id == target), None)
+    del read.messages[len(read.messages) if end is None else end :]
+
+
+def _gemini_messages(record: dict[str, Any], role: MessageRole, number: int) -> list[Message]:
+    id, at = text_of(record.get("id")) or f"line_{number}", moment_of(record.get("timestamp"))
+    found = spoken(id, role, _gemini_text(record.get("content")), at)
+    for place, call in enumerate(record.get("toolCalls") or ()):
+        if isinstance(call, dict):
+            found += _call_and_result(call, f"{id}_{place}", at)
+    return found
 
 
 def openclaw(lines: Iterable[bytes], known: int = 0) -> Transcript:
@@ -257,17 +274,18 @@ def _copilot_event(kind: str, data: dict[str, Any], id: str, at: datetime | None
     if kind == "skill.invoked":
         return handed_over(id, data.get("content"), at)
     if kind == "assistant.message":
-        found = spoken(id, "assistant", flat(data.get("content")), at)
-        for place, call in enumerate(data.get("toolRequests") or ()):
-            if isinstance(call, dict):
-                own = text_of(call.get("toolCallId")) or f"{id}_{place}"
-                found.append(called(own, call.get("name"), _arguments(call), at))
-        return found
+        return [*spoken(id, "assistant", flat(data.get("content")), at), *_copilot_calls(data, id, at)]
     if kind == "tool.execution_complete":
         own, is_error = text_of(data.get("toolCallId")) or id, data.get("success") is False
         outcome = data.get("result") if data.get("result") is not None else data.get("error")
         return [said(own, "tool_result", result_text(outcome), at, is_error=is_error)]
     return []
+
+
+def _copilot_calls(data: dict[str, Any], id: str, at: datetime | None) -> Iterator[Message]:
+    for place, call in enumerate(data.get("toolRequests") or ()):
+        if isinstance(call, dict):
+            yield called(text_of(call.get("toolCallId")) or f"{id}_{place}", call.get("name"), _arguments(call), at)
 
 
 def _opencode_message(id: str, row: dict[str, Any], parts: Iterable[dict[str, Any]]) -> list[Message]:
@@ -284,36 +302,44 @@ def _opencode_message(id: str, row: dict[str, Any], parts: Iterable[dict[str, An
         if not isinstance(data, dict):
             continue
         if data.get("synthetic"):  # put in by the program, such as a file, or by a plugin
-            if part.get("id") not in ours:
-                calls += handed_over(f"{id}_{place}_context", data.get("text"), at)
-            continue
-        state = data.get("state")
-        if data.get("type") == "text":
+            is_ours = part.get("id") in ours
+            calls += [] if is_ours else handed_over(f"{id}_{place}_context", data.get("text"), at)
+        elif data.get("type") == "text":
             texts.append(text_of(data.get("text")) or "")
-        elif data.get("type") == "tool" and isinstance(state, dict):
-            own = text_of(data.get("callID")) or f"{id}_{place}"
-            calls.append(called(own, data.get("tool"), state.get("input"), at))
-            if (status := state.get("status")) in ("completed", "error"):
-                outcome = result_text(state.get("output" if status == "completed" else "error"))
-                calls.append(said(own, "tool_result", outcome, at, is_error=status == "error"))
+        elif data.get("type") == "tool":
+            calls += _opencode_tool(data, f"{id}_{place}", at)
     return [*spoken(id, role, "\n".join(filter(None, texts)), at), *calls]
 
 
+def _opencode_tool(data: dict[str, Any], id: str, at: datetime | None) -> Iterator[Message]:
+    """The call of a tool, and its result if there is one yet."""
+    state, own = data.get("state"), text_of(data.get("callID")) or id
+    if isinstance(state, dict):
+        yield called(own, data.get("tool"), state.get("input"), at)
+        if (status := state.get("status")) in ("completed", "error"):
+            outcome = result_text(state.get("output" if status == "completed" else "error"))
+            yield said(own, "tool_result", outcome, at, is_error=status == "error")
+
+
 def _codex_item(payload: dict[str, Any], id: str, at: datetime | None) -> list[Message]:
-    kind = payload.get("type")
+    kind, call = payload.get("type"), text_of(payload.get("call_id")) or id
     if kind == "message" and payload.get("role") in ("user", "assistant"):
-        parts, id = payload.get("content"), text_of(payload.get("id")) or id
-        parts = parts if isinstance(parts, list) else [parts]
-        theirs = [part for part in parts if payload["role"] == "user" and _CODEX_OWN.match(flat(part))]
-        found = spoken(id, payload["role"], flat([part for part in parts if part not in theirs]), at)
-        return found + handed_over(f"{id}_instructions", theirs, at)
-    call = text_of(payload.get("call_id")) or id
+        return _codex_message(payload, text_of(payload.get("id")) or id, at)
     if kind in ("function_call", "custom_tool_call", "local_shell_call"):
         return [called(call, payload.get("name"), _arguments(payload), at)]
     if kind in ("function_call_output", "custom_tool_call_output"):
         output = payload.get("output")
         return [said(call, "tool_result", result_text(output), at, is_error=_has_failed(output))]
     return []
+
+
+def _codex_message(payload: dict[str, Any], id: str, at: datetime | None) -> list[Message]:
+    """What was said; parts that Codex writes in the user's name are handed over."""
+    parts = payload.get("content")
+    parts = parts if isinstance(parts, list) else [parts]
+    theirs = [part for part in parts if payload["role"] == "user" and _CODEX_OWN.match(flat(part))]
+    found = spoken(id, payload["role"], flat([part for part in parts if part not in theirs]), at)
+    return found + handed_over(f"{id}_instructions", theirs, at)
 
 
 def _is_compaction(metadata: Any) -> bool:

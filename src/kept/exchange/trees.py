@@ -5,7 +5,7 @@ the session, and every later prompt that leaves it begins a fork, so that import
 sessions as importing it whole. Tool results that come back in parallel are no branches.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -65,29 +65,48 @@ class _Place(Struct, frozen=True):
 
 
 def _read(lines: Iterable[bytes], known: int, messages_of: Reader) -> Transcript:
-    main = _Thread(Transcript(known=known))
-    read = main.read
-    places: dict[str, _Place] = {}
-    for number, record in read.records(lines):
-        with read.skipping(number):
-            read.session = read.session or text_of(record.get("sessionId"))
-            read.cwd = read.cwd or text_of(record.get("cwd"))
-            read.parent = read.parent or _forked_from(record)
-            uuid, above = text_of(record.get("uuid")) or "", places.get(text_of(record.get("parentUuid")) or "")
-            found = messages_of(record)
-            thread, prompt = (above.thread, above.prompt) if above is not None else (main, main.prompt)
-            before = above.message if above is not None else main.last
-            if any(message.role == "user" for message in found) and not record.get("isSidechain"):
-                if above is not None and prompt != thread.prompt:  # something else was asked after that before
-                    thread = _branch(thread, uuid, before, known)
-                    read.others.append(thread.read)
-                prompt = thread.prompt = uuid
-            thread.read.add(number, found)
-            last = (found[-1].id, found[-1].role) if found else before
-            thread.last = last if found else thread.last
-            if uuid:
-                places[uuid] = _Place(thread, prompt, last)
-    return read
+    tree = _Tree(known)
+    for number, record in tree.read.records(lines):
+        with tree.read.skipping(number):
+            tree.add(number, record, messages_of(record))
+    return tree.read
+
+
+class _Tree:
+    """The threads of a file so far, and where each record stands in them."""
+
+    def __init__(self, known: int) -> None:
+        self._main = _Thread(Transcript(known=known))
+        self.read = self._main.read
+        self._places: dict[str, _Place] = {}
+
+    def add(self, number: int, record: dict[str, Any], found: list[Message]) -> None:
+        self._note_session(record)
+        uuid = text_of(record.get("uuid")) or ""
+        above = self._places.get(text_of(record.get("parentUuid")) or "")
+        place = above or _Place(self._main, self._main.prompt, self._main.last)
+        if any(message.role == "user" for message in found) and not record.get("isSidechain"):
+            place = self._asked(place, uuid, is_new_way=above is not None and place.prompt != place.thread.prompt)
+        place.thread.read.add(number, found)
+        if found:
+            last = place.thread.last = (found[-1].id, found[-1].role)
+            place = _Place(place.thread, place.prompt, last)
+        if uuid:
+            self._places[uuid] = place
+
+    def _note_session(self, record: dict[str, Any]) -> None:
+        self.read.session = self.read.session or text_of(record.get("sessionId"))
+        self.read.cwd = self.read.cwd or text_of(record.get("cwd"))
+        self.read.parent = self.read.parent or _forked_from(record)
+
+    def _asked(self, place: _Place, uuid: str, *, is_new_way: bool) -> _Place:
+        """The place of a prompt. `is_new_way`: something else was asked after the record above it before."""
+        thread = place.thread
+        if is_new_way:
+            thread = _branch(thread, uuid, place.message, self.read.known)
+            self.read.others.append(thread.read)
+        thread.prompt = uuid
+        return _Place(thread, uuid, place.message)
 
 
 def _branch(thread: _Thread, uuid: str, after: tuple[str, str] | None, known: int) -> _Thread:
@@ -142,15 +161,19 @@ def _qwen_messages(record: dict[str, Any]) -> list[Message]:
     outcome = record.get("toolCallResult")
     is_error = isinstance(outcome, dict) and outcome.get("status") == "error"
     for number, part in enumerate(parts):
-        call, answer = part.get("functionCall"), part.get("functionResponse")
-        if isinstance(call, dict):
-            found.append(called(text_of(call.get("id")) or f"{uuid}_{number}", call.get("name"), call.get("args"), at))
-        elif isinstance(answer, dict):
-            id = text_of(answer.get("id")) or f"{uuid}_{number}"
-            output, has_failed = shell_report(result_text(answer.get("response")))
-            found.append(said(id, "tool_result", output, at, is_error=is_error or has_failed))
+        found += _qwen_part(part, f"{uuid}_{number}", at, is_error=is_error)
     is_person = record.get("provenance") in (None, "real_user")
     return at_most("user" if is_person and not record.get("isSidechain") else "agent", found)
+
+
+def _qwen_part(part: dict[str, Any], id: str, at: datetime | None, *, is_error: bool) -> Iterator[Message]:
+    """The call of a tool, or its answer."""
+    call, answer = part.get("functionCall"), part.get("functionResponse")
+    if isinstance(call, dict):
+        yield called(text_of(call.get("id")) or id, call.get("name"), call.get("args"), at)
+    elif isinstance(answer, dict):
+        output, has_failed = shell_report(result_text(answer.get("response")))
+        yield said(text_of(answer.get("id")) or id, "tool_result", output, at, is_error=is_error or has_failed)
 
 
 def _compressed(payload: Any) -> str:

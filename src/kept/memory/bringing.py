@@ -1,15 +1,16 @@
 """Import the memory files of other programs: what they say becomes memories, candidates until a person confirms them.
 
-`exchange.importers` reads the files; here everything goes down the write path, so it is checked, redacted and compared
-with what is known. Rule: each statement has a key made of its format, its id there and its text, so importing again
-stores only what is new, and what was forgotten here stays forgotten. What cannot be taken in is counted with its
-reason.
+`exchange.importers` reads the files. Here statements go down the write path, so they are checked, redacted and compared
+with what is known; tasks, aliases and conflicts go through the `Joiner`. Rule: each statement has a key made of its
+format, its id there and its text, so importing again stores only what is new, and what was forgotten here stays
+forgotten. A statement that cannot be taken in is counted with its reason.
 """
 
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,16 @@ from msgspec import Struct
 
 from kept.errors import InvalidInput, KeptError
 from kept.exchange import graph, portable
-from kept.exchange.importers import BEGINNING, MOST_BYTES, Brought, BroughtStatement, Importer, recognised
+from kept.exchange.importers import BEGINNING, MOST_BYTES, Importer, recognised
 from kept.exchange.importers import BY_NAME as BY_NAME
+from kept.exchange.importers.foreign import Brought, BroughtStatement, ForeignConflict
+from kept.exchange.portable import piece_of
 from kept.exchange.specstory import MARK
+from kept.journal import IMPORT
 from kept.memory import write
-from kept.memory.context import Context, by_uid
-from kept.model import Alias, Conflict, Draft, Memory, Receipt, Source, Task, replace
+from kept.memory.context import Context
+from kept.memory.joiner import Joiner, JoinOptions
+from kept.model import Alias, Conflict, Draft, Memory, Receipt, Record, Source, Task, replace
 from kept.ports import ANYWHERE, Stamp, Transaction
 from kept.projects.files import check_session_name, explained, read_regular, shown
 from kept.writing import pipeline
@@ -116,10 +121,22 @@ def bring_in(
     A file that cannot be read is listed in `failed`, and the others are taken in. Raises InvalidInput when there is
     nothing at all.
     """
-    files = importer.files(path)
     done = BroughtIn(format=importer.name, refused={}, unread=[], failed=[], dry_run=dry_run)
+    brought = _read_all(importer, path, done)
+    if not brought and not done.failed and not done.unread:
+        raise InvalidInput(
+            f"There is nothing to import in {shown(path)}: no text of {importer.program} was found.",
+            hint="Check the path, or name the format: kept import FORMAT PATH.",
+        )
+    brought.statements = sorted(_of_project(context, brought.statements, from_project, done), key=_when)
+    _Bringer(context, importer.name, done, confirm=confirm).bring(brought, progress)
+    return done
+
+
+def _read_all(importer: Importer, path: Path, done: BroughtIn) -> Brought:
+    """Everything that the files at a path bring."""
     brought = Brought(statements=[], tasks=[], aliases={}, disagreements=[], unread=done.unread)
-    for file in files:
+    for file in importer.files(path):
         try:
             one = _read(importer, file)
         except InvalidInput as error:
@@ -133,14 +150,7 @@ def bring_in(
         brought.aliases |= one.aliases
         brought.disagreements += one.disagreements
         done.unread += one.unread
-    if not brought and not done.failed and not done.unread:
-        raise InvalidInput(
-            f"There is nothing to import in {shown(path)}: no text of {importer.program} was found.",
-            hint="Check the path, or name the format: kept import FORMAT PATH.",
-        )
-    brought.statements = sorted(_of_project(context, brought.statements, from_project, done), key=_when)
-    _Bringer(context, importer.name, done, confirm=confirm).bring(brought, progress)
-    return done
+    return brought
 
 
 def _of_project(
@@ -151,9 +161,7 @@ def _of_project(
     name = name or (folder.name if folder is not None else None)
     if name is None:
         return list(statements)
-    own = [
-        one for one in statements if not one.project or f"{one.project}/".casefold().startswith(f"{name}/".casefold())
-    ]
+    own = [one for one in statements if not one.project or _is_within(one.project, name)]
     done.elsewhere = len(statements) - len(own)
     if statements and not own:
         known = Counter(one.project for one in statements).most_common(MOST_NAMED)
@@ -162,6 +170,11 @@ def _of_project(
             hint=f"Name one with --from-project: {', '.join(f'{one} ({number:,})' for one, number in known)}.",
         )
     return own
+
+
+def _is_within(project: str, name: str) -> bool:
+    """Whether it is that project or a part of it, by its name."""
+    return f"{project}/".casefold().startswith(f"{name}/".casefold())
 
 
 def _read(importer: Importer, file: Path) -> Brought:
@@ -206,26 +219,28 @@ class _Bringer:
         known: set[str] = set()
         for start in range(0, len(statements), BATCH):
             batch = list(self._keyed(statements[start : start + BATCH]))
-            if self._done.dry_run:
+            if stamp is None:
                 self._count_only([draft for _, draft in batch], known)
             else:
-                receipts = write.remember_many(self._context, [draft for _, draft in batch], stamp=stamp)
-                for (statement, _), receipt in zip(batch, receipts, strict=True):
-                    self._count(statement, receipt)
-                self._complete([(one, receipt) for (one, _), receipt in zip(batch, receipts, strict=True)], stamp)
+                self._remember(batch, stamp)
             if progress is not None:
                 progress(min(start + BATCH, len(statements)), len(statements))
-        if self._done.dry_run:
+        if stamp is None:
             self._done.tasks, self._done.aliases = len(brought.tasks), len(brought.aliases)
         elif brought.tasks or brought.aliases or brought.disagreements:
-            storage = self._context.owned()
-            self._context.write(storage, lambda tx: self._bring_others(tx, brought), stamp=stamp)
-            self._context.tell_write(storage, 0)
+            self._join_others(brought, stamp)
+
+    def _remember(self, batch: Sequence[tuple[BroughtStatement, Draft]], stamp: Stamp) -> None:
+        receipts = write.remember_many(self._context, [draft for _, draft in batch], stamp=stamp)
+        pairs = [(statement, receipt) for (statement, _), receipt in zip(batch, receipts, strict=True)]
+        for statement, receipt in pairs:
+            self._count(statement, receipt)
+        self._complete(pairs, stamp)
 
     def _keyed(self, statements: Sequence[BroughtStatement]) -> Iterator[tuple[BroughtStatement, Draft]]:
         """Each statement with its draft, redacted, and with the key by which it is known again."""
         for statement in statements:
-            draft = _named(statement.draft)
+            draft = _with_safe_names(statement.draft)
             try:
                 safe = redact_draft(draft, email=self._rules.redact_email, allow=self._rules.allow)
             except InvalidInput:
@@ -249,12 +264,7 @@ class _Bringer:
             self._done.conflicts += len(receipt.conflicts)
 
     def _count_only(self, drafts: Sequence[Draft], known: set[str]) -> None:
-        storage = self._context.spaces.project()
-        keys = [draft.key for draft in drafts]
-        stored: set[str | None] = set()
-        if storage is not None:
-            with storage.reading() as reader:
-                stored = {key for key in keys if key is not None and reader.select(replace(ANYWHERE, key=key), limit=1)}
+        stored = self._stored_keys(drafts)
         for draft in drafts:
             ready = pipeline.prepare(draft, self._rules)
             if isinstance(ready, Receipt):
@@ -265,16 +275,23 @@ class _Bringer:
                 self._done.stored += 1
                 known.add(draft.key or "")
 
-    def _refuse(self, reason: str) -> None:
-        self._done.refused[reason] = self._done.refused.get(reason, 0) + 1
+    def _stored_keys(self, drafts: Sequence[Draft]) -> set[str]:
+        storage = self._context.spaces.project()
+        if storage is None:
+            return set()
+        keys = {draft.key for draft in drafts if draft.key is not None}
+        with storage.reading() as reader:
+            return {key for key in keys if reader.select(replace(ANYWHERE, key=key), limit=1)}
 
-    def _complete(self, stored: Sequence[tuple[BroughtStatement, Receipt]], stamp: Stamp | None) -> None:
+    def _refuse(self, reason: str, number: int = 1) -> None:
+        self._done.refused[reason] = self._done.refused.get(reason, 0) + number
+
+    def _complete(self, stored: Sequence[tuple[BroughtStatement, Receipt]], stamp: Stamp) -> None:
         """Add what a draft cannot say: how often it was used elsewhere, and, for a person, that it is confirmed."""
         new = [(one, got.memory) for one, got in stored if got.memory is not None and _is_new(got)]
         changes = [(one, memory) for one, memory in new if one.use_count or one.last_used_at or self._confirm]
         if not changes:
             return
-        is_person = self._confirm and self._context.is_person
 
         def work(tx: Transaction) -> None:
             for one, memory in changes:
@@ -282,65 +299,59 @@ class _Bringer:
                 if current is None or current.is_archived:
                     continue
                 changed = replace(current, use_count=one.use_count, last_used_at=one.last_used_at)
-                if is_person:
+                if self._is_vouched_for:
                     status = one.status if one.status in ("confirmed", "pinned") else "confirmed"
                     changed = replace(changed.vouched_for(), status=status, verified_at=tx.stamp.at)
                 if changed != current:
-                    tx.put(changed, "verify" if is_person else "import")
+                    tx.put(changed, self._action)
 
         self._context.write(self._context.owned(), work, stamp=stamp)
 
-    def _bring_others(self, tx: Transaction, brought: Brought) -> None:
-        tasks = {task.name for task in tx.all(Task)}
-        for task in brought.tasks:
-            clean = self._clean_task(task)
-            if clean is not None and clean.name not in tasks:
-                tx.add(clean, "verify" if self._confirm and self._context.is_person else "import")
-                tasks.add(clean.name)
-                self._done.tasks += 1
-        aliases = {alias.word for alias in tx.all(Alias)}
-        for word, others in brought.aliases.items():
-            folded = word.strip().lower()
-            if folded and folded not in aliases and not redact(f"{word} {others}").found:
-                tx.add(Alias(word=folded, expands_to=tuple(other.lower() for other in others)), "import")
-                aliases.add(folded)
-                self._done.aliases += 1
-        self._bring_conflicts(tx, brought)
+    @property
+    def _is_vouched_for(self) -> bool:
+        return self._confirm and self._context.is_person
 
-    def _bring_conflicts(self, tx: Transaction, brought: Brought) -> None:
-        pairs = {frozenset((one.left, one.right)) for one in tx.all(Conflict)}
-        for one in brought.disagreements:
-            left, right = self._uids.get(one.left), self._uids.get(one.right)
-            if left is None or right is None or left == right or frozenset((left, right)) in pairs:
-                continue
-            if by_uid(tx, left) is not None and by_uid(tx, right) is not None:
-                at = one.detected_at or tx.stamp.at
-                tx.add(
-                    Conflict(left=left, right=right, type=one.type, detected_at=at, resolved_at=one.resolved_at),
-                    "import",
-                )
-                pairs.add(frozenset((left, right)))
-                self._done.conflicts += one.resolved_at is None
+    @property
+    def _action(self) -> str:
+        return "verify" if self._is_vouched_for else IMPORT
 
-    def _clean_task(self, task: Task) -> Task | None:
-        try:
-            check_session_name(task.name)
-        except InvalidInput:
-            self._refuse("invalid")
-            return None
-
-        def clean(said: str) -> str:
-            return redact(said, email=self._rules.redact_email, allow=self._rules.allow).text
-
-        return replace(
-            task,
-            description=clean(task.description),
-            milestone=None if task.milestone is None else clean(task.milestone),
-            acceptance_criteria=tuple(map(clean, task.acceptance_criteria)),
+    def _join_others(self, brought: Brought, stamp: Stamp) -> None:
+        """Add the tasks, aliases and conflicts that are not here; those that are here stay as they are."""
+        storage = self._context.owned()
+        options = JoinOptions(
+            stamp=stamp, session_stamp=stamp, rules=self._rules, action=self._action, known="keep", compares=False
         )
+        joiner = Joiner(storage, options)
+        joiner.take(piece_of(storage.space, record) for record in self._others(brought, stamp.at))
+        self._done.tasks += joiner.done.others.get(Task.noun, 0)
+        self._done.aliases += joiner.done.others.get(Alias.noun, 0)
+        self._done.conflicts += joiner.done.conflicts
+        for reason, number in joiner.done.refused.items():
+            self._refuse(reason, number)
+        self._context.tell_write(storage, 0)
+
+    def _others(self, brought: Brought, now: datetime) -> Iterator[Record]:
+        """The records of a foreign file that are no statements."""
+        for task in brought.tasks:
+            try:
+                check_session_name(task.name)
+                yield task
+            except InvalidInput:
+                self._refuse("invalid")
+        for word, others in brought.aliases.items():
+            if word.strip() and not redact(f"{word} {others}").found:
+                yield Alias(word=word.strip().lower(), expands_to=tuple(other.lower() for other in others))
+        for one in brought.disagreements:
+            yield from self._conflict(one, now)
+
+    def _conflict(self, one: ForeignConflict, now: datetime) -> Iterator[Conflict]:
+        left, right = self._uids.get(one.left), self._uids.get(one.right)
+        if left is not None and right is not None and left != right:
+            at = one.detected_at or now
+            yield Conflict(left=left, right=right, type=one.type, detected_at=at, resolved_at=one.resolved_at)
 
 
-def _named(draft: Draft) -> Draft:
+def _with_safe_names(draft: Draft) -> Draft:
     """The draft; a session, task or agent whose name no store can hold is left out."""
     source = draft.source or Source(origin="import")
     for field in ("session", "task"):

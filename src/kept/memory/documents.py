@@ -12,10 +12,12 @@ from typing import Any
 from msgspec import Struct
 
 from kept.errors import InvalidInput
+from kept.memory import read
 from kept.memory.context import Context
 from kept.memory.write import place
 from kept.model import Draft, Event, Memory, Scope, Source, Trust, replace
 from kept.ports import Reader, Transaction, Where
+from kept.recall import Request
 from kept.writing import pipeline
 
 VALUE, LASTS, EXPIRES = "value", "lasts_minutes", "expires_at"  # in the data of the memory
@@ -116,9 +118,6 @@ class Documents:
 
     def search(self, query: str, *, tag: str | None = None, limit: int = 10) -> Sequence[Document]:
         """The documents that share words with the query, best first: all that do, without a floor."""
-        from kept.memory import read
-        from kept.recall import Request
-
         wanted = self._collection if tag is None else tag
         request = Request(query=query, limit=min(limit, MOST_FOUND), profile="praxis", tags=(wanted,))
         hits = read.recall(self._context, request).hits

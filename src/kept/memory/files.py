@@ -105,7 +105,7 @@ def list_views(context: Context) -> list[ViewStatus]:
 
 def merge_texts(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
     """Join two versions of a MEMORY.md that have a common ancestor; and what both sides had changed."""
-    from kept.exchange.memory_md import merge
+    from kept.exchange.memory_md_merge import merge
 
     return merge(base, ours, theirs)
 

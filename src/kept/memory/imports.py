@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -23,15 +23,14 @@ from kept.errors import Busy, InvalidInput, KeptError
 from kept.exchange.compressed import decompressed
 from kept.exchange.records import Transcript
 from kept.exchange.transcripts import PARSERS, database_lines
+from kept.memory.cleaner import messages_without_erased
 from kept.memory.context import Context
+from kept.memory.sessions import OpenSession, lease_of, open_session, paused_periods
 from kept.model import Message, Session, replace
 from kept.ports import Reader, Storage
 from kept.projects.files import check_session_name, explained, shown
 from kept.writing.check import FIRST_YEAR
 from kept.writing.redact import redact_message
-
-if TYPE_CHECKING:
-    from kept.memory.sessions import OpenSession
 
 MESSAGE_BATCH = 200
 HEAD_BYTES = 256 * 1024  # of a transcript: says where and when the session began
@@ -42,6 +41,7 @@ IN_USE = "Another process is at work on this session. Run the import again later
 LAST = datetime.max.replace(tzinfo=UTC)
 HINT = "Give a transcript file, or a folder of them."
 Progress = Callable[[int, int], None]  # files done, files in all
+Holds = Callable[[str], bool]  # whether a directory belongs to the opened project
 
 
 class ImportedTranscript(Struct, frozen=True, kw_only=True):
@@ -95,21 +95,29 @@ def import_transcripts(
     is_only = isinstance(path, Path | str) and files == [Path(path)]
     done: list[ImportedTranscript] = []
     for number, file in enumerate(files, 1):
-        try:
-            wanted = holds if how.here else None
-            done += _import_file(context, program, file, wanted, is_only=is_only, dry_run=how.dry_run)
-            if is_only and any(one.failed == IN_USE for one in done):
-                raise Busy(IN_USE)
-        except KeptError as error:
-            is_of_file = isinstance(error, InvalidInput) or isinstance(error.__cause__, OSError)
-            if is_only or not is_of_file:  # nothing else would fare better: the store is busy, or not ours to change
-                raise
-            done.append(ImportedTranscript(path=str(file), failed=str(error)))
-        except Exception as error:  # a transcript that we do not understand must not stop the others
-            done.append(ImportedTranscript(path=str(file), failed=f"It could not be read ({type(error).__name__})."))
+        wanted = holds if how.here else None
+        done += _import_or_report(context, program, file, wanted, is_only=is_only, dry_run=how.dry_run)
         if progress is not None:
             progress(number, len(files))
     return done
+
+
+def _import_or_report(
+    context: Context, program: str, file: Path, holds: Holds | None, *, is_only: bool, dry_run: bool
+) -> list[ImportedTranscript]:
+    """Import a file; one of several that cannot be taken in is reported, so that the others go on."""
+    try:
+        done = _import_file(context, program, file, holds, is_only=is_only, dry_run=dry_run)
+        if is_only and any(one.failed == IN_USE for one in done):
+            raise Busy(IN_USE)
+        return done
+    except KeptError as error:
+        is_of_file = isinstance(error, InvalidInput) or isinstance(error.__cause__, OSError)
+        if is_only or not is_of_file:  # nothing else would fare better: the store is busy, or not ours to change
+            raise
+        return [ImportedTranscript(path=str(file), failed=str(error))]
+    except Exception as error:  # a transcript that we do not understand must not stop the others
+        return [ImportedTranscript(path=str(file), failed=f"It could not be read ({type(error).__name__}).")]
 
 
 def find_transcripts(
@@ -122,7 +130,7 @@ def find_transcripts(
     return sorted((head for file in files for head in _heads(program, file)), key=lambda head: head.order)
 
 
-def _is_wanted(head: TranscriptHead, holds: Callable[[str], bool]) -> bool:
+def _is_wanted(head: TranscriptHead, holds: Holds) -> bool:
     """Whether it took place in the project. One that cannot be read may have: it is tried, and reported."""
     return head.failed is not None or (head.cwd is not None and holds(head.cwd))
 
@@ -203,53 +211,92 @@ def _began(parsed: Transcript) -> datetime | None:
     return min(moments, default=None)
 
 
+class _Part(Struct, frozen=True, kw_only=True):
+    """What is new in a file: its sessions, how many lines it has, and up to where it was read."""
+
+    sessions: list[Transcript]
+    n_lines: int
+    n_bytes: int
+    is_first: bool  # nothing of the file was read before
+
+
 def _import_file(
-    context: Context, program: str, file: Path, holds: Callable[[str], bool] | None, *, is_only: bool, dry_run: bool
+    context: Context, program: str, file: Path, holds: Holds | None, *, is_only: bool, dry_run: bool
 ) -> list[ImportedTranscript]:
     """Import what is new in one file: a result for each session in it that is wanted."""
     storage = context.spaces.project() if dry_run else context.spaces.ensure_project()
     mark = f"offset:{hashlib.blake2b(str(file.resolve()).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
-    offset = 0
-    if storage is not None:
-        with storage.reading() as reader:
-            offset = reader.counters().get(mark, 0)
-    with explained("read the transcript", file, hint="Check its permissions."):
-        if offset and file.stat().st_size == offset:
-            return [ImportedTranscript(path=str(file))]  # nothing was said since
-        data = b"" if file.suffix == DATABASE else _content(file)
-    start = offset if offset <= len(data) else 0  # a shorter file is another one: read it from the start
-    whole = _whole(data)
-    lines = _lines(file) if file.suffix == DATABASE else whole.splitlines()
-    known = sum(1 for line in whole[:start].splitlines() if line.strip())
-    parsed = PARSERS[program](lines, known)
-    sessions = [parsed, *parsed.others]
-    n_lines = sum(1 for line in lines if line.strip())
-    is_understood = any(one.messages or one.session for one in sessions)
-    if not known and n_lines and not is_understood and (is_only or parsed.skipped == n_lines):
+    offset = _counted(storage, mark)
+    part = _read_part(program, file, offset)
+    if part is None:
+        return [ImportedTranscript(path=str(file))]
+    _check_understood(program, file, part, is_only=is_only)
+    wanted = [one for one in part.sessions if one.messages and _is_of_project(one, file, holds)]
+    if dry_run or storage is None:
+        return [_count_only(storage, file, one) for one in wanted]
+    done = [_import_session(context, program, file, one) for one in wanted]
+    if part.n_bytes and not any(one.failed for one in done):
+        _count(storage, mark, part.n_bytes - offset)
+    first = part.sessions[0]
+    return done or [ImportedTranscript(path=str(file), session=first.session, skipped=first.skipped)]
+
+
+def _check_understood(program: str, file: Path, part: _Part, *, is_only: bool) -> None:
+    """Raise InvalidInput for a file that is no transcript. Beside others, one may have lines that say nothing."""
+    is_told = any(one.messages or one.session for one in part.sessions)
+    if not part.is_first or not part.n_lines or is_told:
+        return
+    if is_only or part.sessions[0].skipped == part.n_lines:
         raise InvalidInput(
             f"{shown(file)} is not a transcript of {program}: nothing in it was understood.",
             hint="Check the file and the name of the program.",
         )
-    if file.suffix == DATABASE and holds is not None:
-        sessions = [one for one in sessions if one.cwd is not None and holds(one.cwd)]
-    if dry_run or storage is None:
-        return [_count_only(storage, file, one) for one in sessions if one.messages]
-    done = [_import_session(context, program, file, one) for one in sessions if one.messages]
+
+
+def _counted(storage: Storage | None, name: str) -> int:
+    if storage is None:
+        return 0
+    with storage.reading() as reader:
+        return reader.counters().get(name, 0)
+
+
+def _count(storage: Storage, name: str, number: int) -> None:
+    """Note how far a file was read. If that is not possible now, the next import reads it again, and adds nothing."""
     with storage.bookkeeping() as notes:
-        is_done = not any(one.failed for one in done)
-        if notes is not None and whole and is_done:  # otherwise the next import reads it again, and adds nothing twice
-            notes.count({mark: len(whole) - offset})
-    return done or [ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)]
+        if notes is not None:
+            notes.count({name: number})
+
+
+def _is_of_project(parsed: Transcript, file: Path, holds: Holds | None) -> bool:
+    """Whether a session is wanted. Only a database has sessions of several projects."""
+    return holds is None or file.suffix != DATABASE or (parsed.cwd is not None and holds(parsed.cwd))
+
+
+def _read_part(program: str, file: Path, offset: int) -> _Part | None:
+    """Read a file from where the last import stopped; None if nothing was said since."""
+    is_database = file.suffix == DATABASE
+    with explained("read the transcript", file, hint="Check its permissions."):
+        if offset and file.stat().st_size == offset:
+            return None
+        data = b"" if is_database else _content(file)
+    whole = _whole(data)
+    # A shorter file is another one: it is read from the start.
+    known = _count_lines(whole[:offset].splitlines()) if offset <= len(data) else 0
+    lines = _lines(file) if is_database else whole.splitlines()
+    parsed = PARSERS[program](lines, known)
+    return _Part(sessions=[parsed, *parsed.others], n_lines=_count_lines(lines), n_bytes=len(whole), is_first=not known)
+
+
+def _count_lines(lines: list[bytes]) -> int:
+    return sum(1 for line in lines if line.strip())
 
 
 def _count_only(storage: Storage | None, file: Path, parsed: Transcript) -> ImportedTranscript:
     """What an import would add to a session."""
-    from kept.memory.erase import without_erased
-
     name, messages, known = _names(file, parsed)[0], parsed.messages, set[tuple[str, str]]()
     if storage is not None:
         with storage.reading() as reader:
-            messages = without_erased(reader, name, messages)
+            messages = messages_without_erased(reader, name, messages)
             known = {(one.id, one.role) for one in reader.messages(name)}
     added = sum((one.id, one.role) not in known for one in messages)
     return ImportedTranscript(
@@ -258,13 +305,10 @@ def _count_only(storage: Storage | None, file: Path, parsed: Transcript) -> Impo
 
 
 def _import_session(context: Context, program: str, file: Path, parsed: Transcript) -> ImportedTranscript:
-    from kept.memory.erase import without_erased
-    from kept.memory.sessions import lease_of, open_session, paused_periods
-
     name, parent = _names(file, parsed)
     began = _began(parsed)
     with context.owned().reading() as reader:
-        n_read, parsed.messages = len(parsed.messages), without_erased(reader, name, parsed.messages)
+        n_read, parsed.messages = len(parsed.messages), messages_without_erased(reader, name, parsed.messages)
         pauses = paused_periods(reader, name)
     if not parsed.messages:
         return ImportedTranscript(path=str(file), known=n_read, skipped=parsed.skipped)
@@ -272,19 +316,10 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
     if parent is not None and shared:
         _turn_around(context, name, parent)
     session = open_session(context, name, agent=program, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
-    added = unfit = 0
     with context.owned().lease(lease_of(name), wait_s=LEASE_WAIT_S) as is_ours:
         if not is_ours:
             return ImportedTranscript(path=str(file), session=name, failed=IN_USE)
-        for batch in _batches(parsed.messages[0 if parsed.after else shared :]):
-            try:
-                added += len(session.take_in(batch))
-            except InvalidInput:  # of one of them; the others are fine
-                for message in batch:
-                    try:
-                        added += len(session.take_in([message]))
-                    except InvalidInput:
-                        unfit += 1
+        added, unfit = _take_in(session, parsed.messages[0 if parsed.after else shared :])
         session.distrust_quoted()  # also where none was new: the import before may have been cut short
         _end(context, session, parsed.messages)
     now = context.now()
@@ -299,7 +334,22 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
     )
 
 
-def _end(context: Context, session: "OpenSession", messages: Sequence[Message]) -> None:
+def _take_in(session: OpenSession, messages: Sequence[Message]) -> tuple[int, int]:
+    """Add messages. Returns how many were new, and how many no store can hold."""
+    added = unfit = 0
+    for batch in _batches(messages):
+        try:
+            added += len(session.take_in(batch))
+        except InvalidInput:  # of one of them; the others are fine
+            for message in batch:
+                try:
+                    added += len(session.take_in([message]))
+                except InvalidInput:
+                    unfit += 1
+    return added, unfit
+
+
+def _end(context: Context, session: OpenSession, messages: Sequence[Message]) -> None:
     """Finish a session that is over; one that may still be running only gets a checkpoint."""
     last = max((one.at for one in messages if one.at is not None), default=None)
     idle = timedelta(minutes=context.settings.session_idle_minutes)
@@ -324,25 +374,29 @@ def _shared(
         if parsed.after is not None:
             said = reader.messages(parent) if parent is not None else []
             return parent, next((one.n for one in said if (one.id, one.role) == parsed.after), 0)
-        if parsed.known:
-            return parent, 0
         stored = reader.session(name)
+        if parsed.known or (stored is not None and stored.parent is None):
+            return parent, 0
         if stored is not None and stored.parent is not None:  # read again from the start
             return parent, min(stored.shared, _repeated(context, reader, stored.parent, parsed.messages))
-        if stored is not None:
-            return parent, 0
         if parent is not None:
             return parent, _repeated(context, reader, parent, parsed.messages)
-        # A fork may have been imported before this session: then it has the messages, and this one shares them.
-        same = [
-            one.name
-            for one in reader.all(Session)
-            if one.parent == name or (began is not None and one.started_at == began)
-        ]
-        found = [(_repeated(context, reader, other, parsed.messages), other) for other in same]
-        best, other = max(found, default=(0, None))
-        is_fork = other is not None and 1 < best < max(len(parsed.messages), reader.last_number(other))
-        return (other, best) if is_fork else (None, 0)
+        return _found_parent(context, reader, name, parsed, began)
+
+
+def _found_parent(
+    context: Context, reader: Reader, name: str, parsed: Transcript, began: datetime | None
+) -> tuple[str | None, int]:
+    """The session that a fork without a parent's name came from: one that began then, with the same messages.
+
+    A fork may have been imported before this session: then it has the messages, and this one shares them.
+    """
+    sessions = reader.all(Session)
+    same = [one.name for one in sessions if one.parent == name or (began is not None and one.started_at == began)]
+    found = [(_repeated(context, reader, other, parsed.messages), other) for other in same]
+    best, other = max(found, default=(0, None))
+    is_fork = other is not None and 1 < best < max(len(parsed.messages), reader.last_number(other))
+    return (other, best) if is_fork else (None, 0)
 
 
 def _turn_around(context: Context, name: str, parent: str) -> None:

@@ -43,16 +43,7 @@ def write_layout(context: Context, folder: Path) -> Layout:
     with storage.reading() as reader:
         memories = [memory for memory in every(reader, Where()) if memory.tier != "task"]
         sessions = reader.all(Session)
-        by_agent: dict[str, list[Memory]] = {}
-        for memory in memories:
-            by_agent.setdefault(_folder_name(memory.source.agent), []).append(memory)
-        names = sorted({*by_agent, *(_folder_name(session.agent) for session in sessions)})
-        for name in names:
-            own = [session for session in sessions if _folder_name(session.agent) == name]
-            make_private_directory(folder / name)
-            write_private_file(folder / name / "MEMORY.md", _memory_md(by_agent.get(name, [])).encode())
-            if own:
-                _write_sessions(folder / name / "sessions", reader, own)
+        names = _write_agents(folder, reader, memories, sessions)
         items = [library.as_document(memory) for memory in every(reader, Where(scope="items"))]
         planned = [tasks.as_document(task) for task in tasks.open_milestones(reader.all(Task))]
     make_private_directory(folder / TASKS.parent)
@@ -67,6 +58,23 @@ def write_layout(context: Context, folder: Path) -> Layout:
         items=len(items),
         tasks=len(planned),
     )
+
+
+def _write_agents(folder: Path, reader: Reader, memories: Sequence[Memory], sessions: Sequence[Session]) -> list[str]:
+    """Write a folder for each agent, with its memories and its sessions. Returns the names of the folders."""
+    said: dict[str, list[Memory]] = {}
+    for memory in memories:
+        said.setdefault(_folder_name(memory.source.agent), []).append(memory)
+    talked: dict[str, list[Session]] = {}
+    for session in sessions:
+        talked.setdefault(_folder_name(session.agent), []).append(session)
+    names = sorted({*said, *talked})
+    for name in names:
+        make_private_directory(folder / name)
+        write_private_file(folder / name / "MEMORY.md", _memory_md(said.get(name, [])).encode())
+        if name in talked:
+            _write_sessions(folder / name / "sessions", reader, talked[name])
+    return names
 
 
 def _memory_md(memories: Sequence[Memory]) -> str:

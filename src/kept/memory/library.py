@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import ids, text
+from kept.distribution import install_line
 from kept.errors import InvalidInput, NotFound
 from kept.exchange import chunks, code_items, items, markdown_items
 from kept.memory.context import Context, Memories
@@ -57,6 +59,9 @@ class Extraction(Struct, kw_only=True):
     changed: int = 0
     expired: int = 0
     skipped: list[Skipped] = []
+
+
+Mark = tuple[str | None, str]  # what tells the records of a file apart: their type and their text
 
 
 class FileNote(Struct, omit_defaults=True):
@@ -102,14 +107,14 @@ def list_items(context: Context, *, type: str | None, source: str | None, limit:
     if storage is None:
         return []
     with storage.reading() as reader:
-        found = [
-            one
-            for one in every(reader, Where(scope="items"))
-            if type in (None, one.item_type) and (source is None or _is_below(one.source.file or "", source))
-        ]
+        found = [one for one in every(reader, Where(scope="items")) if _is_wanted(one, type, source)]
     found.sort(key=lambda one: (one.source.file or "", one.source.line or 0, one.id))
     context.tell_read(found[:limit])
     return found[:limit]
+
+
+def _is_wanted(item: Memory, type: str | None, source: str | None) -> bool:
+    return type in (None, item.item_type) and (source is None or _is_below(item.source.file or "", source))
 
 
 def as_document(memory: Memory) -> dict[str, Any]:
@@ -138,14 +143,10 @@ def write_items_json(context: Context, storage: Storage) -> None:
 
 
 def _check_markdown() -> None:
-    try:
-        import markdown_it  # noqa: F401
-    except ImportError:
-        from kept.distribution import install_line
-
+    if find_spec("markdown_it") is None:
         raise InvalidInput(
             "Reading Markdown needs the package markdown-it-py.", hint=f"Install it with: {install_line('files')}"
-        ) from None
+        )
 
 
 def _is_below(file: str, wanted: str) -> bool:
@@ -229,25 +230,33 @@ class _Run:
             return
         mtime, size, digest = self._hashes[name]
         known = self._notes.get(name)
-        is_copy = self._owners[digest] != name
-        self.done.copies += is_copy
-        is_same = known is not None and known.hash == digest and known.is_copy == is_copy and self._is_intact(name)
-        if known is not None and is_same and (is_copy or known.chunks is not None or not self._sources):
-            if (known.mtime, known.size) != (mtime, size):
-                note = msgspec.structs.replace(known, mtime=mtime, size=size)
-                with self._storage.writing(self._stamp) as tx:
-                    tx.note_file(NOTE + name, _encoded(note))
-            return
-        note = FileNote(mtime=mtime, size=size, hash=digest, is_copy=is_copy)
-        if is_copy:
+        note = FileNote(mtime=mtime, size=size, hash=digest, is_copy=self._owners[digest] != name)
+        self.done.copies += note.is_copy
+        if known is not None and self._is_done(name, known, note):
+            self._touch(name, known, note)
+        elif note.is_copy:
             self._queue(name, note, [], None)
-            return
+        else:
+            self._read(name, path, note, has_pieces=known is not None and known.chunks is not None)
+
+    def _is_done(self, name: str, known: FileNote, note: FileNote) -> bool:
+        """Whether the file was read in this state, and what came of it is as it was written."""
+        is_same = known.hash == note.hash and known.is_copy == note.is_copy and self._is_intact(name)
+        return is_same and (note.is_copy or known.chunks is not None or not self._sources)
+
+    def _touch(self, name: str, known: FileNote, note: FileNote) -> None:
+        """Note the new time of a file that says the same."""
+        if (known.mtime, known.size) != (note.mtime, note.size):
+            note = msgspec.structs.replace(known, mtime=note.mtime, size=note.size)
+            with self._storage.writing(self._stamp) as tx:
+                tx.note_file(NOTE + name, _encoded(note))
+
+    def _read(self, name: str, path: Path, note: FileNote, *, has_pieces: bool) -> None:
         said = read_regular(path, MAX_FILE_BYTES + 1).decode("utf-8", "replace").replace("\0", "\ufffd")
         self.done.read += 1
         rules = markdown_items if items.is_markdown(name) else code_items
         found = rules.items_of(name, said)
-        had_pieces = known is not None and known.chunks is not None
-        pieces = list(chunks.chunks_of(said)) if self._sources or had_pieces else None
+        pieces = list(chunks.chunks_of(said)) if self._sources or has_pieces else None
         self._queue(name, note, found, pieces)
 
     def _is_intact(self, name: str) -> bool:
@@ -298,18 +307,19 @@ class _Run:
         pieces: list[chunks.Chunk] | None,
     ) -> None:
         known = self._notes.get(name) or FileNote()
-        cited = self._cited.get(name[:MAX_NAME], ())
         is_read_again = bool(note.hash) and known.hash == note.hash
-        of_items = [*known.items, *(id for id, scope, _ in cited if scope == "items")]
-        note.items = self._replace(tx, of_items, [self._item(name, item) for item in found], is_read_again)
-        of_pieces = [*(known.chunks or ()), *(id for id, scope, _ in cited if scope == "sources")]
-        parts = self._replace(tx, of_pieces, [self._piece(name, piece) for piece in pieces or ()], is_read_again)
+        of_items = [*known.items, *self._cited_ids(name, "items")]
+        of_pieces = [*(known.chunks or ()), *self._cited_ids(name, "sources")]
+        note.items = self._replace(tx, of_items, [self._item(name, one) for one in found], is_read_again)
+        parts = self._replace(tx, of_pieces, [self._piece(name, one) for one in pieces or ()], is_read_again)
         note.chunks = parts if pieces is not None else None
-        written = (tx.get(Memory, id) for id in (*note.items, *parts))
-        note.seals = {one.id: _seal(one) for one in written if one is not None}
+        note.seals = _seals(tx, [*note.items, *parts])
         tx.note_file(NOTE + name, _encoded(note) if note.hash else None)
         self.done.items += len(note.items)
         self.done.chunks += len(note.chunks or ())
+
+    def _cited_ids(self, name: str, scope: Scope) -> list[int]:
+        return [id for id, of_scope, _ in self._cited.get(name[:MAX_NAME], ()) if of_scope == scope]
 
     def _replace(
         self, tx: Transaction, old: Iterable[int], drafts: list[Memory | None], is_read_again: bool
@@ -318,35 +328,30 @@ class _Run:
 
         `is_read_again`: the file has not changed, so what was forgotten of it stays so.
         """
-        stored = [one for id in dict.fromkeys(old) if (one := tx.get(Memory, id)) is not None]
+        stored = _stored(tx, dict.fromkeys(old))
         before = [one for one in stored if not one.is_archived]
-        same: dict[tuple[str | None, str], list[Memory]] = {}
-        for one in before:
-            if one.fingerprint == text.fingerprint(one.content):
-                same.setdefault((one.item_type, one.fingerprint), []).append(one)
-        hidden = {(one.item_type, one.fingerprint): one.id for one in stored if is_read_again and one.is_forgotten}
+        hidden = {_mark(one): one.id for one in stored if is_read_again and one.is_forgotten}
+        same = _by_mark(before)
         kept: list[int] = []
         for draft in drafts:
-            if draft is None or (self._may_be_erased and tx.is_erased(draft.fingerprint)):
-                continue
-            if id := hidden.get((draft.item_type, draft.fingerprint)):
-                kept.append(id)
-                continue
-            if twins := same.get((draft.item_type, draft.fingerprint)):
-                twin = twins.pop(0)
-                moved = replace(twin, **{name: getattr(draft, name) for name in WRITTEN})
-                if moved != twin:
-                    tx.put(replace(moved, updated_at=tx.stamp.at), "extract")
-                    self.done.changed += 1
-                kept.append(twin.id)
-            else:
-                kept.append(tx.add(draft, "extract").id)
-                self.done.added += 1
-        for one in before:
-            if one.id not in kept:
-                tx.put(one.archived("expired", tx.stamp.at), "expire")
-                self.done.expired += 1
+            if draft is not None and not (self._may_be_erased and tx.is_erased(draft.fingerprint)):
+                kept.append(hidden.get(_mark(draft)) or self._put(tx, draft, same.get(_mark(draft), [])))
+        expired = [one for one in before if one.id not in kept]
+        tx.put_many([one.archived("expired", tx.stamp.at) for one in expired], "expire")
+        self.done.expired += len(expired)
         return kept
+
+    def _put(self, tx: Transaction, draft: Memory, twins: list[Memory]) -> int:
+        """Store a record, in the place of the first one that says the same. Returns its id."""
+        if not twins:
+            self.done.added += 1
+            return tx.add(draft, "extract").id
+        twin = twins.pop(0)
+        moved = replace(twin, **{name: getattr(draft, name) for name in WRITTEN})
+        if moved != twin:
+            tx.put(replace(moved, updated_at=tx.stamp.at), "extract")
+            self.done.changed += 1
+        return twin.id
 
     def _clean(self, said: str) -> str:
         return redact(said, email=self._rules.redact_email, allow=self._rules.allow).text
@@ -392,6 +397,28 @@ def _decoded(note: str) -> FileNote:
         return msgspec.json.decode(note, type=FileNote)
     except msgspec.MsgspecError:
         return FileNote()
+
+
+def _by_mark(memories: Iterable[Memory]) -> dict[Mark, list[Memory]]:
+    """The memories by their marks, without those whose text was changed by others."""
+    found: dict[Mark, list[Memory]] = {}
+    for memory in memories:
+        if memory.fingerprint == text.fingerprint(memory.content):
+            found.setdefault(_mark(memory), []).append(memory)
+    return found
+
+
+def _mark(memory: Memory) -> Mark:
+    return memory.item_type, memory.fingerprint
+
+
+def _seals(tx: Transaction, ids: Iterable[int]) -> dict[int, str]:
+    return {one.id: _seal(one) for one in _stored(tx, ids)}
+
+
+def _stored(tx: Transaction, ids: Iterable[int]) -> list[Memory]:
+    found = (tx.get(Memory, id) for id in ids)
+    return [memory for memory in found if memory is not None]
 
 
 def _seal(memory: Memory) -> str:

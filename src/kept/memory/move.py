@@ -1,7 +1,8 @@
 """Carry a space over to another storage: from a file into a database, or back.
 
 Everything goes along as it is: records with their ids, the journal with its seals, messages, tombstones, links and
-counters. What recall noted of past questions stays behind, and vectors are made again. The source cannot be written
+counters. So a move needs an empty target, and nothing is joined; `joiner` brings records into a store that has others.
+Notes of past recalls stay behind, and vectors are made again. The source cannot be written
 while it is read, and is left as it was. Rule: each batch is one transaction and says how far it got, so a move that was
 cut off goes on where it stopped; in the end both sides are compared, record by record and seal by seal.
 """

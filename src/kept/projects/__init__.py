@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew, StorageError
-from kept.projects.files import explained, locked, shown, write_private_file
+from kept.projects.files import explained, locked, shown, warn, write_private_file
 from kept.projects.home import FOLDER_PATTERN, Home, SpaceFiles, entries_of, expanded, slug
 from kept.projects.registry import (
     ID_FILE,
@@ -358,13 +358,7 @@ class Projects:
             raw = path.read_bytes() if path.exists() else None
         if raw is None and not folders:
             return Registry(())
-        known: tuple[Project, ...] = ()
-        damage = "is missing"
-        if raw is not None:
-            try:
-                known, damage = self._decoded(raw), ""
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                damage = "is damaged"
+        known, damage = self._readable(raw)
         ids = {project.id for project in known}
         lost = [folder for folder in folders if folder[-8:] not in ids]
         if lost and not damage:
@@ -372,6 +366,15 @@ class Projects:
         taken = {key for project in known for key in project.keys}
         found = (without(_from_card(self.home.projects_dir / folder), taken) for folder in lost)
         return Registry((*known, *found), damage and f"The registry of projects {shown(path)} {damage}.")
+
+    def _readable(self, raw: bytes | None) -> tuple[tuple[Project, ...], str]:
+        """The projects in the file, and what is wrong with it."""
+        if raw is None:
+            return (), "is missing"
+        try:
+            return self._decoded(raw), ""
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return (), "is damaged"
 
     def _decoded(self, raw: bytes) -> tuple[Project, ...]:
         version = msgspec.json.decode(raw, type=_Version).version
@@ -424,11 +427,9 @@ class Projects:
         _write_json(self.home.prepare(project.folder).project_card, project)
 
     def _notice(self, text: str) -> None:
-        import logging  # slow to import, and rarely needed
-
         if text not in self.notices:
             self.notices.append(text)
-            logging.getLogger("kept").warning("%s", text)
+            warn(text)
 
 
 def _write_json(path: Path, document: msgspec.Struct) -> None:
@@ -473,7 +474,7 @@ def _is_path(text: str) -> bool:
 
 def _checked_name(name: str) -> str:
     """Return the name as it is; raises InvalidInput if it can't be a project's name."""
-    from kept.writing.redact import check_name
+    from kept.writing.redact import check_name  # loads the rules for secrets, and most people name no project
 
     check_name(name, "A project's name")
     quoted = repr(shown(name[:60]))

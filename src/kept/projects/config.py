@@ -15,10 +15,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import default_home, platform_folder
-from kept.settings import Resolved, fields, resolve, shown
+from kept.settings import Resolved, Settings, field_named, resolve, shown
 from kept.storage.files import sync
 
 PREFIX = "KEPT_"
@@ -86,7 +87,7 @@ def _environment_layers(environ: Mapping[str, str]) -> Iterator[tuple[str, Mappi
 
 
 def _is_setting(name: str) -> bool:
-    return name.partition(".")[0] in {field.name for field in fields()}
+    return name.partition(".")[0] in Settings.__struct_fields__
 
 
 def _layer(name: str, text: str) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def _layer(name: str, text: str) -> dict[str, Any]:
 
 def parse_text(name: str, text: str) -> Any:
     """The value that `text` means for the setting `name`, or the text itself, which `resolve` will refuse."""
-    plain = next((field.plain_type for field in fields() if field.name == name), str)
+    plain = field_named(name).plain_type if _is_setting(name) else str
     if plain is bool:
         return SWITCH_WORDS.get(text.strip().lower(), text)
     try:
@@ -173,13 +174,12 @@ def unset_value(file: Path, name: str) -> bool:
 
 
 def _parse_keeping_comments(file: Path) -> Any:
-    import tomlkit  # loading it takes time, and few commands write settings
-    from tomlkit.exceptions import TOMLKitError
+    import tomlkit.exceptions  # loading it takes time, and few commands write settings
 
     _read(file)
     try:
         return tomlkit.parse(_read_text(file))
-    except TOMLKitError as error:
+    except tomlkit.exceptions.TOMLKitError as error:
         raise SettingsError(f"{file} cannot be edited: {error}.", hint="Edit it by hand.") from None
 
 
@@ -225,6 +225,11 @@ FOREIGN_NAMES = {
     "toolResultRetention": "tool_result_retention", "configPreset": "preset", "autoMemoryEnabled": "auto_memory",
 }  # fmt: skip
 
+LOST_FOLDERS = {
+    "sessionsPath": "Only the last folder was imported: it is always beside the database.",
+    "memoryPath": "Only the file name was imported: the file is always in the folder of its space.",
+}
+
 
 def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:
     """Read the camelCase configuration ("yaml" or "json") of Koshi, Brain or Praxis.
@@ -255,10 +260,8 @@ def _translate(key: Any, value: Any) -> tuple[dict[str, Any], str]:
         return {}, "Kept has no such setting."
     if isinstance(value, str):
         value = parse_text(name, value)
-    if key == "sessionsPath" and isinstance(value, str) and (folder := PureWindowsPath(value).name) != value:
-        return {name: folder}, "Only the last folder was imported: it is always beside the database."
-    if key == "memoryPath" and isinstance(value, str) and (file_name := PureWindowsPath(value).name) != value:
-        return {name: file_name}, "Only the file name was imported: the file is always in the folder of its space."
+    if key in LOST_FOLDERS and isinstance(value, str) and (last := PureWindowsPath(value).name) != value:
+        return {name: last}, LOST_FOLDERS[key]
     if key == "searchProvider" and value == "hybrid":
         return {name: value, "profile": "hybrid"}, ""  # its hybrid search is also how it scores
     return {name: value}, ""
@@ -288,15 +291,13 @@ def _parse_json(text: str) -> Any:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import YAMLError
+        from ruamel.yaml import YAML  # an optional package
+        from ruamel.yaml import error as yaml_error
     except ImportError:
-        from kept.distribution import install_line
-
         raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
         return YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (yaml_error.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # All but the first come through for malformed tagged values. The error itself quotes the text: not shown.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark else ""

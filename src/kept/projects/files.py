@@ -40,6 +40,13 @@ def shown(value: object) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode()
 
 
+def warn(text: str) -> None:
+    """Log a warning. It is text for people, with paths, never with words of a memory."""
+    import logging  # slow to import, and rarely needed
+
+    logging.getLogger("kept").warning("%s", text)
+
+
 def make_private_directory(path: Path) -> None:
     """Make `path` a directory that only its owner may enter, and missing parents likewise."""
     with explained("make", path):
@@ -166,10 +173,7 @@ def tighten(path: Path) -> None:
             try:
                 path.chmod(stat.S_IMODE(found.st_mode) & ~LOOSE_BITS)
             except OSError as error:
-                import logging
-
-                warn = logging.getLogger("kept").warning
-                warn("%s is open to other users, and its mode cannot be changed: %s", shown(path), error.strerror)
+                warn(f"{shown(path)} is open to other users, and its mode cannot be changed: {error.strerror}")
 
 
 # ---- mirrors of transcripts: `sessions/<id>.jsonl`, one line a message, and `sessions.json`, their index ----

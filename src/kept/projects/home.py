@@ -18,6 +18,9 @@ from typing import Literal
 from kept.errors import InvalidInput, NotAllowed, SettingsError
 from kept.projects.files import ANOTHER_HOME, explained, make_private_directory, shown, tighten
 
+if sys.platform != "win32":
+    import pwd
+
 SLUG_CHARS = 40
 FOLDER_PATTERN = rf"\A(?=.{{1,{SLUG_CHARS}}}-[0-9a-f]{{8}}\Z)[a-z0-9]+(-[a-z0-9]+)*-[0-9a-f]{{8}}\Z"
 WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
@@ -129,11 +132,11 @@ def platform_folder(purpose: Literal["data", "config"], environ: Mapping[str, st
     """The folder of Kept where this platform keeps the data, or the configuration, of a user's programs."""
     user = environ.get("HOME", "")
     if sys.platform == "linux" and user.startswith("/") and "ANDROID_DATA" not in environ:
-        # The usual case is written out, because importing platformdirs takes 6 ms and hooks start often.
+        # The usual case is written out, because hooks start often.
         usual, variable = {"data": (".local/share", "XDG_DATA_HOME"), "config": (".config", "XDG_CONFIG_HOME")}[purpose]
         named = environ.get(variable, "")
         return Path(named if named.startswith("/") else f"{user}/{usual}") / "kept"
-    from platformdirs import user_config_path, user_data_path
+    from platformdirs import user_config_path, user_data_path  # takes 6 ms, and the usual case needs none of it
 
     return (user_data_path if purpose == "data" else user_config_path)("kept", appauthor=False)
 
@@ -143,8 +146,6 @@ def user_home(environ: Mapping[str, str]) -> Path:
     if named := environ.get("HOME") or environ.get("USERPROFILE"):
         return Path(named)
     if sys.platform != "win32":
-        import pwd
-
         with suppress(KeyError):
             return Path(pwd.getpwuid(os.getuid()).pw_dir)
     return Path(os.sep)
@@ -156,8 +157,6 @@ def account_name(environ: Mapping[str, str]) -> str:
         if named := environ.get(variable):
             return named
     if sys.platform != "win32":
-        import pwd
-
         with suppress(KeyError):
             return pwd.getpwuid(os.getuid()).pw_name
     return "user"

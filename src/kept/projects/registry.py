@@ -15,11 +15,12 @@ import re
 import stat
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec.structs import replace
@@ -230,8 +231,6 @@ def text_path(text: str) -> Path:
     """The path that `path_text` wrote down."""
     if not text.startswith("file://"):
         return Path(text)
-    from urllib.parse import unquote_to_bytes
-
     path = os.fsdecode(unquote_to_bytes(text.removeprefix("file://")))
     return Path(path.lstrip("/") if sys.platform == "win32" else path)
 
@@ -321,19 +320,21 @@ class Registry:
         A name that was chosen comes before one taken from a directory: a clone called like the project of a program
         does not keep the program out. Raises InvalidInput if several are left.
         """
-        for is_living in (True, False):
-            same = [p for p in self.projects.values() if p.name == name and (p.into is None) == is_living]
-            same = [p for p in same if p.has_chosen_name] or same
-            found = list({project.id: project for p in same if (project := self.get(p.id))}.values())
-            if len(found) > 1:
-                listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
-                raise InvalidInput(
-                    f"{len(found)} projects have the name {shown(name)!r}: {listed}.",
-                    hint="Give the id instead, or rename one: kept projects rename ID NAME.",
-                )
-            if found:
-                return found[0]
-        return None
+        same = [project for project in self.projects.values() if project.name == name]
+        living = [project for project in same if project.into is None]
+        found = self._meant(living) or self._meant(same)
+        if len(found) > 1:
+            listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
+            raise InvalidInput(
+                f"{len(found)} projects have the name {shown(name)!r}: {listed}.",
+                hint="Give the id instead, or rename one: kept projects rename ID NAME.",
+            )
+        return found[0] if found else None
+
+    def _meant(self, same: Sequence[Project]) -> list[Project]:
+        """The projects that a name of these leads to; a name that was chosen comes first."""
+        chosen = [project for project in same if project.has_chosen_name] or same
+        return list({project.id: project for p in chosen if (project := self.get(p.id))}.values())
 
     def like(self, name: str) -> Project | None:
         """Return a living project whose name a person could take for this one, but which has another name."""
@@ -372,13 +373,18 @@ class Registry:
             if any(is_same(text, place.key) for text in holder.places):
                 return holder
             gone = next((text for text in holder.places if not self._is_still_at(text, holder)), None)
-            has_moved = gone is not None or (holder.is_lost and not holder.places)
-            # A registered place that we can write to has our id; so a foreign id there is newer.
-            if has_moved and (owner is None or (gone and is_writable(text_path(place.key)))):
+            if self._has_moved(holder, gone, owner, place):
                 return moved(holder, gone, place)
-        if owner and place.git_common_dir and owner.git_common_dir is None and owner.root == path_text(place.directory):
+        if owner and _became_repository(owner, place):
             return replace(owner, git_common_dir=place.key)
         return owner
+
+    def _has_moved(self, holder: Project, gone: str | None, owner: Project | None, place: Place) -> bool:
+        """Whether a project that lost its place is now at this one, which may belong to another project."""
+        if gone is None:
+            return holder.is_lost and not holder.places and owner is None
+        # A registered place that we can write to has our id; so a foreign id there is newer.
+        return owner is None or is_writable(text_path(place.key))
 
     def _is_still_at(self, text: str, project: Project) -> bool:
         path = text_path(text)
@@ -390,6 +396,12 @@ class Registry:
         if not is_git_directory(path) or not is_writable(path):  # can hold no id
             return True
         return self.get(read_id(path)) is project
+
+
+def _became_repository(project: Project, place: Place) -> bool:
+    """Whether the place is the plain directory of the project, and a repository since."""
+    is_new = bool(place.git_common_dir) and project.git_common_dir is None
+    return is_new and project.root == path_text(place.directory)
 
 
 def with_place(project: Project, place: Place) -> Project:

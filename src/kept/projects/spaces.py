@@ -5,7 +5,7 @@ Rule: reading creates nothing. A space is made, on disk and in the registry, by 
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,7 @@ from kept.ports import Restored, Storage
 from kept.projects import Projects
 from kept.projects.files import explained
 from kept.projects.home import Home
-from kept.projects.registry import Team, older_team_space, team_space, text_path
+from kept.projects.registry import Place, Project, Team, older_team_space, team_space, text_path
 from kept.settings import Settings
 from kept.storage import is_database, open_database, open_existing, open_space, replace_damaged
 
@@ -221,16 +221,21 @@ class HomeSpaces(Spaces):
         return [(space, path) for space, path in (*found, (GLOBAL, self._home.files().database)) if path.exists()]
 
     def everywhere(self) -> list[SpaceOfHome]:
-        folders = [(project.space, project.folder) for project in self._projects.list_projects() if not project.team]
-        databases = [(space, self._home.files(folder).database) for space, folder in (*folders, (GLOBAL, None))]
-        found = [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
-        teams = {project.team.space: project.team for project in self._projects.list_projects() if project.team}
+        projects = self._projects.list_projects()
+        found = self._in_files(projects)
+        teams = {project.team.space: project.team for project in projects if project.team}
         if self._database is not None and (own := self.project()) is not None:
             teams = {
                 space: team for space, team in teams.items() if own.space not in (space, older_team_space(team.name))
             }
             found.insert(0, SpaceOfHome(own.space, lambda: own))
         return [*found, *(SpaceOfHome(space, partial(self._of_team, team)) for space, team in teams.items())]
+
+    def _in_files(self, projects: Iterable[Project]) -> list[SpaceOfHome]:
+        """The spaces that have a file in the home, global memory last."""
+        folders = [(project.space, project.folder) for project in projects if not project.team]
+        databases = [(space, self._home.files(folder).database) for space, folder in (*folders, (GLOBAL, None))]
+        return [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
 
     def folder(self) -> Path | None:
         place, project = self._located.place, self._located.project
@@ -241,13 +246,11 @@ class HomeSpaces(Spaces):
     def holds(self, cwd: str) -> bool:
         here = self._located
         there = self._projects.around(cwd, here.place.directory if here.place is not None else None)
-        if there is None or here.project is not None or there.project is not None:
-            return there is not None and (here.project and here.project.id) == (there.project and there.project.id)
-        if here.place is None or there.place is None:
+        if there is None:
             return False
-        is_below = there.place.directory.is_relative_to(here.place.directory)
-        is_plain = here.place.git_common_dir is None and there.place.git_common_dir is None
-        return here.place.key == there.place.key or (is_plain and is_below)
+        if here.project is not None or there.project is not None:
+            return (here.project and here.project.id) == (there.project and there.project.id)
+        return here.place is not None and there.place is not None and _is_within(there.place, here.place)
 
     def files_folder(self, *, shared: bool = False) -> Path | None:
         project = self._located.project
@@ -401,7 +404,13 @@ class HomeSpaces(Spaces):
         return self._settings.backups_kept if self._settings.backup_daily else 0
 
 
+def _is_within(there: Place, here: Place) -> bool:
+    """Whether two places are one, or one is a plain directory below the other."""
+    is_plain = here.git_common_dir is None and there.git_common_dir is None
+    return here.key == there.key or (is_plain and there.directory.is_relative_to(here.directory))
+
+
 def _digest(text: str) -> str:
-    from hashlib import blake2b
+    from hashlib import blake2b  # loads OpenSSL: 3 ms that only a project of a team needs
 
     return blake2b(text.encode(), digest_size=8).hexdigest()

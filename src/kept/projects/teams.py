@@ -6,6 +6,7 @@ finds them. Rule: a password is never written down. PostgreSQL's client finds it
 
 from contextlib import closing, suppress
 from os import PathLike
+from urllib.parse import parse_qsl, urlsplit
 
 from kept.errors import InvalidInput, NotFound
 from kept.projects import Projects
@@ -31,8 +32,6 @@ def join(projects: Projects, name: str, path: str | PathLike[str], url: str, *, 
 
 
 def _check(url: str) -> None:
-    from urllib.parse import parse_qsl, urlsplit
-
     try:
         parts = urlsplit(url)
         given = [parts.password, *(value for key, value in parse_qsl(parts.query) if key in SECRETS)]

@@ -346,7 +346,7 @@ def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
     From then on the name, the id and the directories of SOURCE lead to INTO. It changes two projects, so it needs
     --as admin. If it is interrupted, run it again: it continues where it stopped.
     """
-    from kept.projects.merge import merge
+    from kept.memory.merge import merge
 
     merged = merge(
         invocation.projects(),

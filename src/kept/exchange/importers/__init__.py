@@ -1,82 +1,46 @@
 """Memory files of other programs: which formats Kept reads, and how a file is recognised.
 
-One module a format; each has a function that turns the bytes of one file into what was `Brought`. `memory.bringing`
-stores it. Rule: a reader changes nothing and stores nothing; what it cannot read is an InvalidInput for a file, and a
-sentence in `unread` for a part of one.
+One module a format; each has a function that turns the bytes of one file into what was `Brought` (`foreign`).
+`memory.bringing` stores it.
 """
 
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from kept.errors import InvalidInput
-from kept.model import ConflictType, Draft, Status, Task
+from kept.exchange.importers.agent_engine import read_agent_engine
+from kept.exchange.importers.brain import read_brain
+from kept.exchange.importers.claude_mem import read_claude_mem
+from kept.exchange.importers.foreign import Brought
+from kept.exchange.importers.mem0 import read_mem0
+from kept.exchange.importers.notes import (
+    read_agents_md,
+    read_basic_memory,
+    read_claude_memory,
+    read_markdown,
+    read_openclaw,
+)
+from kept.exchange.importers.praxis import read_praxis
+from kept.exchange.importers.server_memory import read_server_memory
 
 MOST_BYTES = 256 * 1024 * 1024
 BEGINNING = 64 * 1024  # bytes that tell the format of a file
-CONTENT_CHARS = 500  # of a memory; a longer text is split at sentences
-
-
-class BroughtStatement(Struct, frozen=True, kw_only=True):
-    """A draft, the id that it had elsewhere, and what the other program knew of it besides."""
-
-    draft: Draft
-    id: str = ""
-    status: Status | None = None
-    project: str = ""  # where the other program keeps several in one place
-    use_count: int = 0
-    last_used_at: datetime | None = None
-
-
-class ForeignConflict(Struct, frozen=True, kw_only=True):
-    """Two statements, by the ids that they had elsewhere, which contradict each other."""
-
-    left: str
-    right: str
-    type: ConflictType = "contradictory"
-    detected_at: datetime | None = None
-    resolved_at: datetime | None = None
-
-
-class Brought(Struct, kw_only=True):
-    """Everything that one file brings."""
-
-    statements: list[BroughtStatement] = []
-    tasks: list[Task] = []
-    aliases: dict[str, tuple[str, ...]] = {}
-    disagreements: list[ForeignConflict] = []
-    unread: list[str] = []
-
-    def __bool__(self) -> bool:
-        return bool(self.statements or self.tasks or self.aliases)
-
 
 Read = Callable[[Path, bytes], Brought]
 
 
 class Importer(Struct, frozen=True, kw_only=True):
-    """A format: its name, the program it belongs to, the module that reads it, and which files of a folder are its."""
+    """A format: its name, the program it belongs to, the function that reads it, and its files in a folder."""
 
     name: str
     program: str
-    module: str
+    read: Read
     patterns: tuple[str, ...] = ("*",)
     place: str = ""  # where the program keeps these files
     is_database: bool = False  # opened by its reader, of any size
     fits: Callable[[Path, bytes], bool] = lambda path, beginning: False
     fits_folder: Callable[[Path], bool] = lambda folder: False
-
-    @property
-    def read(self) -> Read:
-        """The reader; its module is imported now."""
-        module = import_module(f"{__name__}.{self.module}")
-        reader: Read = getattr(module, f"read_{self.name.replace('-', '_')}")
-        return reader
 
     def files(self, path: Path) -> list[Path]:
         """The files of this format at a path: itself, or those below a folder, in order."""
@@ -116,7 +80,7 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="praxis",
         program="Praxis",
-        module="praxis",
+        read=read_praxis,
         patterns=("project.json", "memory/project.json", "sessions/*.memory.json", "memory/sessions/*.memory.json"),
         fits=lambda path, beginning: (
             _json_with(b"entries", b"version")(path, beginning)
@@ -127,14 +91,14 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="agent-engine",
         program="agent_engine",
-        module="agent_engine",
+        read=read_agent_engine,
         patterns=("memory.json", "**/memory.json"),
         fits=_json_with(b"context_item_id"),
     ),
     Importer(
         name="brain",
         program="Brain",
-        module="brain",
+        read=read_brain,
         patterns=(
             "MEMORY.md",
             "*/MEMORY.md",
@@ -155,7 +119,7 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="claude-mem",
         program="claude-mem",
-        module="claude_mem",
+        read=read_claude_mem,
         patterns=("claude-mem.db", "*.db"),
         place="~/.claude-mem/claude-mem.db",
         is_database=True,
@@ -168,14 +132,14 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="server-memory",
         program="the MCP server memory",
-        module="server_memory",
+        read=read_server_memory,
         patterns=("*.jsonl", "memory.json"),
         fits=lambda path, beginning: b'"entityType"' in beginning or b'"relationType"' in beginning,
     ),
     Importer(
         name="mem0",
         program="mem0",
-        module="mem0",
+        read=read_mem0,
         patterns=("*.json",),
         fits=lambda path, beginning: (
             _json_with(b"memory", b"user_id")(path, beginning) or _json_with(b"memory", b"created_at")(path, beginning)
@@ -184,7 +148,7 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="basic-memory",
         program="basic-memory",
-        module="notes",
+        read=read_basic_memory,
         patterns=("**/*.md",),
         fits=lambda path, beginning: beginning.startswith(b"---") and b"\npermalink:" in beginning,
         fits_folder=lambda folder: (folder / ".basic-memory").exists(),
@@ -192,7 +156,7 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="claude-memory",
         program="Claude Code",
-        module="notes",
+        read=read_claude_memory,
         patterns=("*.md",),
         place="~/.claude/projects/{slug}/memory",
         fits=_is_claude_memory,
@@ -201,14 +165,14 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="agents-md",
         program="coding agents",
-        module="notes",
+        read=read_agents_md,
         patterns=("CLAUDE.md", "AGENTS.md", "GEMINI.md", "AGENT.md", ".claude/CLAUDE.md"),
         fits=_named("CLAUDE.md", "AGENTS.md", "GEMINI.md", "AGENT.md", "CLAUDE.local.md"),
     ),
     Importer(
         name="openclaw",
         program="OpenClaw",
-        module="notes",
+        read=read_openclaw,
         patterns=("MEMORY.md", "memory/*.md", "USER.md"),
         place="~/.openclaw/workspace",
         fits=_is_openclaw,
@@ -217,7 +181,7 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="markdown",
         program="Markdown notes",
-        module="notes",
+        read=read_markdown,
         patterns=("**/*.md", "**/*.markdown"),
         fits=lambda path, beginning: path.suffix.lower() in (".md", ".markdown", ".txt"),
         fits_folder=lambda folder: any(True for _ in folder.glob("**/*.md")),
@@ -231,95 +195,3 @@ def recognised(path: Path, beginning: bytes) -> Importer | None:
     if path.is_dir():
         return next((importer for importer in IMPORTERS if importer.fits_folder(path)), None)
     return next((importer for importer in IMPORTERS if importer.fits(path, beginning)), None)
-
-
-# ---- what the readers share ----
-
-
-def decoded(path: Path, data: bytes) -> str:
-    """The text of a file. Raises InvalidInput if it is not text."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{path.name} is not UTF-8 text: byte {error.start + 1:,} is 0x{data[error.start]:02x}.",
-            hint="Check that it is the right file; iconv converts other encodings.",
-        ) from None
-    if "\0" in text:
-        raise InvalidInput(f"{path.name} is not a text file.", hint="Check that it is the right file.")
-    return text
-
-
-def document(path: Path, data: bytes) -> Any:
-    """The JSON document in a file. Raises InvalidInput; a file that is still being written ends too early."""
-    try:
-        return msgspec.json.decode(decoded(path, data))
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidInput(
-            f"{path.name} is not complete JSON: {str(error)[:120]}.",
-            hint="If it is still being written, import it again when that is done.",
-        ) from None
-
-
-def records(path: Path, data: bytes, unread: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSONL file, by line. What is none is noted; a last line without an end is left for next time."""
-    lines = decoded(path, data).split("\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            is_torn = number == len(lines)
-            unread.append(f"{path.name}:{number} {'is still being written' if is_torn else 'is not JSON'}")
-            continue
-        if isinstance(record, dict):
-            yield number, record
-        else:
-            unread.append(f"{path.name}:{number} is not an object")
-
-
-def text_in(record: Any, *names: str) -> str:
-    """The first of these fields that is a text; "" if none is."""
-    found = (record.get(name) for name in names) if isinstance(record, dict) else ()
-    return next((value.strip() for value in found if isinstance(value, str) and value.strip()), "")
-
-
-def names_in(value: Any) -> tuple[str, ...]:
-    """A list of texts, or texts with commas between them."""
-    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
-    return tuple(dict.fromkeys(one.strip()[:100] for one in listed if isinstance(one, str) and one.strip()))[:50]
-
-
-def number_in(value: Any, low: float, high: float) -> float | None:
-    """A number within these limits; None for anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value == value
-    return float(min(high, max(low, value))) if is_number else None
-
-
-def moment_in(value: Any) -> datetime | None:
-    """A time: ISO 8601, a day, or seconds or milliseconds since 1970. None for anything else."""
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            at = datetime.fromtimestamp(value / 1000 if value > 100_000_000_000 else value, UTC)
-        elif isinstance(value, str):
-            at = datetime.fromisoformat(value.strip())
-        else:
-            return None
-    except (ValueError, OverflowError, OSError):
-        return None
-    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return at if at.year >= 1971 else None
-
-
-def pieces(content: str, limit: int = CONTENT_CHARS) -> list[str]:
-    """The text in parts of at most that many characters, split at sentences, else at words."""
-    parts: list[str] = []
-    rest = content.strip()
-    while len(rest) > limit:
-        head = rest[:limit]
-        cut = max(head.rfind(mark) + 1 for mark in (". ", "! ", "? ", ".\n", "\n", "; "))
-        cut = cut if cut > limit // 4 else head.rfind(" ") + 1 or limit
-        parts.append(rest[:cut].strip())
-        rest = rest[cut:].strip()
-    return [part for part in (*parts, rest) if part]

@@ -3,13 +3,23 @@
 Rule: the text of an item is the word of its kind in the payload, such as `payload.decision`.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import Brought, BroughtStatement, document, moment_in, names_in, number_in, pieces, text_in
+from kept.exchange.importers.foreign import (
+    Brought,
+    BroughtStatement,
+    document,
+    moment_in,
+    names_in,
+    number_in,
+    pieces,
+    text_in,
+)
 from kept.model import Draft, Source
 
 _MARKS = ("project", "task", "global", "tool")  # tags that only repeat where an item was
@@ -18,36 +28,48 @@ _TEXTS = ("text", "decision", "convention", "lesson", "preference", "pattern", "
 
 def read_agent_engine(path: Path, data: bytes) -> Brought:
     """The items of one file. Raises InvalidInput when there are none."""
+    brought = Brought(statements=[], unread=[])
+    for number, item in enumerate(_items(path, data), 1):
+        content = _content(item.get("payload")) if isinstance(item, dict) else ""
+        if content:
+            brought.statements += _statements(path, item, content)
+        else:
+            brought.unread.append(f"{path.name}: item {number} has no text")
+    return brought
+
+
+def _items(path: Path, data: bytes) -> list[Any]:
     found = document(path, data)
-    items: Any = found
-    if isinstance(found, dict):
-        items = found.get("items", found)
-        items = list(items.values()) if isinstance(items, dict) else items
+    items: Any = found.get("items", found) if isinstance(found, dict) else found
+    items = list(items.values()) if isinstance(items, dict) else items
     if not isinstance(items, list):
         raise InvalidInput(f"{path.name} is not a memory.json of agent_engine.")
-    brought = Brought(statements=[], unread=[])
-    for number, item in enumerate(items, 1):
-        payload = item.get("payload") if isinstance(item, dict) else None
-        content = payload if isinstance(payload, str) else text_in(payload, *_TEXTS)
-        if not content and isinstance(payload, dict) and payload:
-            content = msgspec.json.encode(payload).decode()
-        if not isinstance(item, dict) or not content:
-            brought.unread.append(f"{path.name}: item {number} has no text")
-            continue
-        where = text_in(item, "source").split("/")
-        is_task = where[0] == "task" and len(where) > 1
-        kind = text_in(item, "kind") or "fact"
-        scope = text_in(payload, "scope", "category", "domain")
-        tags = tuple(tag for tag in names_in(item.get("tags")) if tag not in (*_MARKS, kind))
-        for part in pieces(content):
-            draft = Draft(
-                content=part,
-                kind=kind,
-                tags=tuple(dict.fromkeys((*tags, *((scope,) if scope else ())))),
-                importance=number_in(item.get("importance"), 0, 1),
-                source=Source(origin="import", task=where[1] if is_task else None, file=path.name),
-                created_at=moment_in(item.get("timestamp")),
-                data={"failure": payload["failure"]} if isinstance(payload, dict) and "failure" in payload else None,
-            )
-            brought.statements.append(BroughtStatement(draft=draft, id=text_in(item, "context_item_id")))
-    return brought
+    return items
+
+
+def _content(payload: Any) -> str:
+    """The text of a payload; if no field has one, the payload itself."""
+    if isinstance(payload, str):
+        return payload
+    said = text_in(payload, *_TEXTS)
+    return said or (msgspec.json.encode(payload).decode() if isinstance(payload, dict) and payload else "")
+
+
+def _statements(path: Path, item: dict[str, Any], content: str) -> Iterator[BroughtStatement]:
+    payload = item["payload"] if isinstance(item.get("payload"), dict) else {}
+    where = text_in(item, "source").split("/")
+    is_task = where[0] == "task" and len(where) > 1
+    kind = text_in(item, "kind") or "fact"
+    scope = names_in([text_in(payload, "scope", "category", "domain")])
+    tags = tuple(tag for tag in names_in(item.get("tags")) if tag not in (*_MARKS, kind))
+    for part in pieces(content):
+        draft = Draft(
+            content=part,
+            kind=kind,
+            tags=tuple(dict.fromkeys((*tags, *scope))),
+            importance=number_in(item.get("importance"), 0, 1),
+            source=Source(origin="import", task=where[1] if is_task else None, file=path.name),
+            created_at=moment_in(item.get("timestamp")),
+            data={"failure": payload["failure"]} if "failure" in payload else None,
+        )
+        yield BroughtStatement(draft=draft, id=text_in(item, "context_item_id"))

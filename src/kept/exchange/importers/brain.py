@@ -3,12 +3,22 @@
 Rule: the folder of a MEMORY.md names the agent whose memory it is.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import Brought, BroughtStatement, document, moment_in, names_in, number_in, pieces, text_in
+from kept.exchange.importers.foreign import (
+    Brought,
+    BroughtStatement,
+    document,
+    moment_in,
+    names_in,
+    number_in,
+    pieces,
+    text_in,
+)
 from kept.exchange.importers.notes import read_markdown
 from kept.model import Draft, Source, Task, TaskState, replace
 
@@ -43,29 +53,31 @@ def _read_memory(path: Path, data: bytes) -> Brought:
 def _read_items(path: Path, items: list[Any]) -> Brought:
     brought = Brought(statements=[], unread=[])
     for number, item in enumerate(items, 1):
-        title, content = text_in(item, "title"), text_in(item, "content", "title")
-        type = text_in(item, "type")
-        if not content:
+        if content := text_in(item, "content", "title"):
+            brought.statements += _statements(path, item, content)
+        else:
             brought.unread.append(f"{path.name}: item {number} has no content")
-            continue
-        line = item.get("lineNumber")
-        source = Source(
-            origin="import",
-            file=text_in(item, "sourceFile")[:500] or path.name,
-            line=line if isinstance(line, int) and line > 0 else None,
-        )
-        for part in pieces(f"{title}: {content}" if title and title not in content else content):
-            draft = Draft(
-                content=part,
-                kind=type or "fact",
-                files=names_in([text_in(item, "sourceFile")]),
-                confidence=number_in(item.get("confidence"), 0, 1) or 1.0,
-                source=source,
-                tags=(type,) if type in ITEM_TYPES else (),
-                created_at=moment_in(item.get("extractedAt")),
-            )
-            brought.statements.append(BroughtStatement(draft=draft, id=text_in(item, "id")))
     return brought
+
+
+def _statements(path: Path, item: dict[str, Any], content: str) -> Iterator[BroughtStatement]:
+    title, type, line = text_in(item, "title"), text_in(item, "type"), item.get("lineNumber")
+    source = Source(
+        origin="import",
+        file=text_in(item, "sourceFile")[:500] or path.name,
+        line=line if isinstance(line, int) and line > 0 else None,
+    )
+    for part in pieces(f"{title}: {content}" if title and title not in content else content):
+        draft = Draft(
+            content=part,
+            kind=type or "fact",
+            files=names_in([text_in(item, "sourceFile")]),
+            confidence=number_in(item.get("confidence"), 0, 1) or 1.0,
+            source=source,
+            tags=(type,) if type in ITEM_TYPES else (),
+            created_at=moment_in(item.get("extractedAt")),
+        )
+        yield BroughtStatement(draft=draft, id=text_in(item, "id"))
 
 
 def _read_tasks(path: Path, tasks: list[Any]) -> Brought:

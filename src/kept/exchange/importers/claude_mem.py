@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import Brought, BroughtStatement, moment_in, names_in, pieces, text_in
+from kept.exchange.importers.foreign import Brought, BroughtStatement, moment_in, names_in, pieces, text_in
 from kept.exchange.tables import open_read_only, rows_of
 from kept.model import Draft, Source
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from kept.exchange.importers import Brought, BroughtStatement, decoded, moment_in, names_in, pieces
+from kept.exchange.importers.foreign import Brought, BroughtStatement, decoded, moment_in, names_in, pieces
 from kept.model import Draft, Origin, Source, Trust
 
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -104,12 +104,7 @@ def _statements(
     tags: tuple[str, ...],
     title: str,
 ) -> Iterator[BroughtStatement]:
-    content, at = note.content, of_file
-    for heading in note.headings:
-        at = _date_in(heading) or at
-    if leading := _LEADING_DATE.match(content):
-        at = moment_in(leading[1]) or at
-        content = content[leading.end() :]
+    content, at = _dated(note, of_file)
     category = _CATEGORY.match(content)
     if category:
         content = content[category.end() :]
@@ -119,79 +114,114 @@ def _statements(
     found = (*tags, *_HASHTAG.findall(content))
     labels = (category[1],) if category else (*reversed(note.headings), title)
     source = Source(origin=origin, file=str(path)[-500:], line=note.line)
-    for part in pieces(content):
-        if len(part) > 2 and any(character.isalnum() for character in part):
-            draft = Draft(
-                content=part,
-                kind=_kind(labels, kind),
-                tags=tuple(dict.fromkeys(found))[:50],
-                source=source,
-                trust=trust,
-                created_at=at,
-            )
-            yield BroughtStatement(draft=draft)
+    for part in filter(_says_something, pieces(content)):
+        draft = Draft(
+            content=part,
+            kind=_kind(labels, kind),
+            tags=tuple(dict.fromkeys(found))[:50],
+            source=source,
+            trust=trust,
+            created_at=at,
+        )
+        yield BroughtStatement(draft=draft)
+
+
+def _dated(note: Note, of_file: datetime | None) -> tuple[str, datetime | None]:
+    """The text without a date in front, and the date that is nearest to it: there, in a heading, or of the file."""
+    dates = [of_file, *map(_date_in, note.headings)]
+    content = note.content
+    if leading := _LEADING_DATE.match(content):
+        dates.append(moment_in(leading[1]))
+        content = content[leading.end() :]
+    return content, next((at for at in reversed(dates) if at is not None), None)
+
+
+def _says_something(part: str) -> bool:
+    return len(part) > 2 and any(character.isalnum() for character in part)
 
 
 def notes(text: str, first_line: int = 1) -> Iterator[Note]:
     """The statements of a Markdown text, in order. A list item that ends in a colon is said before each item below."""
-    headings: list[tuple[int, str]] = []
-    parents: list[tuple[int, str]] = []
-    block: list[str] = []
-    began, fence = 0, ""
     # A comment may span lines; its newlines stay, so that lines keep their numbers.
     text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
-
-    def flush() -> Iterator[Note]:
-        content = "\n".join(block) if any("```" in line for line in block) else " ".join(map(str.strip, block))
-        block.clear()
-        if content.strip():
-            lead = " ".join(parent for _, parent in parents if parent.endswith(":") and parent != content.strip())
-            if parents and parents[-1][1].endswith(":") and parents[-1][1] == content.strip():
-                return
-            yield Note(began, tuple(title for _, title in headings), f"{lead} {content.strip()}".strip())
-
+    reading = _Reading()
     for number, line in enumerate(text.split("\n"), first_line):
-        line = line.rstrip("\r")
-        if fence:
-            block.append(line)
-            if line.strip().startswith(fence):
-                fence = ""
-            continue
-        if opening := _FENCE.match(line):
-            fence = opening[1][:3]
-            began = began if block else number
-            block.append(line)
+        yield from reading.take(number, line.rstrip("\r"))
+    yield from reading.flush()
+
+
+class _Reading:
+    """The lines of the next note so far, and the headings and list items above it."""
+
+    def __init__(self) -> None:
+        self._headings: list[tuple[int, str]] = []
+        self._parents: list[tuple[int, str]] = []
+        self._block: list[str] = []
+        self._began = 0
+        self._fence = ""
+
+    def take(self, number: int, line: str) -> Iterator[Note]:
+        if self._fence:
+            self._block.append(line)
+            if line.strip().startswith(self._fence):
+                self._fence = ""
+        elif opening := _FENCE.match(line):
+            self._fence = opening[1][:3]
+            self._append(number, line)
         elif heading := _HEADING.match(line):
-            yield from flush()
-            parents.clear()
-            headings = [one for one in headings if one[0] < len(heading[1])] + [(len(heading[1]), heading[2])]
-        elif not line.strip() or _RULE.match(line) or ("|" in line and _TABLE_RULE.match(line)):
-            yield from flush()
+            yield from self.flush()
+            self._parents.clear()
+            self._headings = [*_above(self._headings, len(heading[1])), (len(heading[1]), heading[2])]
+        elif _is_break(line):
+            yield from self.flush()
         elif item := _ITEM.match(line):
-            yield from flush()
+            yield from self.flush()
             indent = len(item[1].expandtabs(4))
-            parents = [parent for parent in parents if parent[0] < indent]
-            began = number
-            block.append(item[2])
-            parents.append((indent, item[2].strip()))
+            self._parents = [*_above(self._parents, indent), (indent, item[2].strip())]
+            self._append(number, item[2])
         else:
-            if line.lstrip().startswith("|"):
-                yield from flush()
-                line = " | ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
-            if not block:
-                began = number
-                if not line.startswith((" ", "\t")):
-                    parents.clear()
-            block.append(line)
-    yield from flush()
+            yield from self._take_text(number, line)
+
+    def _take_text(self, number: int, line: str) -> Iterator[Note]:
+        if line.lstrip().startswith("|"):
+            yield from self.flush()
+            line = " | ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
+        if not self._block and not line.startswith((" ", "\t")):
+            self._parents.clear()
+        self._append(number, line)
+
+    def _append(self, number: int, line: str) -> None:
+        self._began = self._began if self._block else number
+        self._block.append(line)
+
+    def flush(self) -> Iterator[Note]:
+        """The note of the lines so far. A list item that only leads to those below it is none by itself."""
+        has_code = any("```" in line for line in self._block)
+        content = ("\n".join(self._block) if has_code else " ".join(map(str.strip, self._block))).strip()
+        self._block.clear()
+        leads = [parent for _, parent in self._parents if parent.endswith(":")]
+        is_lead = bool(leads) and leads[-1] == content == self._parents[-1][1]
+        if content and not is_lead:
+            lead = " ".join(one for one in leads if one != content)
+            yield Note(self._began, tuple(title for _, title in self._headings), f"{lead} {content}".strip())
+
+
+def _above(levels: list[tuple[int, str]], level: int) -> list[tuple[int, str]]:
+    return [one for one in levels if one[0] < level]
+
+
+def _is_break(line: str) -> bool:
+    """Whether a line ends a note: a blank one, a rule, or the line below the head of a table."""
+    return not line.strip() or bool(_RULE.match(line)) or ("|" in line and bool(_TABLE_RULE.match(line)))
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str, int]:
     """The plain `name: value` lines of a YAML header; the text below it, and the number of its first line."""
     lines = text.split("\n")
-    if lines[0].strip() != "---" or "---" not in (line.strip() for line in lines[1:200]):
+    ends = (number for number, line in enumerate(lines[1:200], 1) if line.strip() == "---")
+    end = next(ends, None) if lines[0].strip() == "---" else None
+    if end is None:
         return {}, text, 1
-    end = next(number for number, line in enumerate(lines[1:], 1) if line.strip() == "---")
     about: dict[str, str] = {}
     name = ""
     for line in lines[1:end]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kept.errors import InvalidInput
-from kept.exchange.importers import (
+from kept.exchange.importers.foreign import (
     Brought,
     BroughtStatement,
     ForeignConflict,
@@ -44,24 +44,28 @@ def read_praxis(path: Path, data: bytes) -> Brought:
         return brought
     for number, entry in enumerate(store["entries"], 1):
         _read_entry(path, number, entry, Source(origin="import", file=path.name), brought)
-    aliases = store.get("aliases")
-    for word, others in (aliases if isinstance(aliases, dict) else {}).items():
-        if named := names_in(others):
-            brought.aliases[str(word)[:100]] = named
+    brought.aliases |= _aliases(store.get("aliases"))
     conflicts = store.get("conflicts")
-    for pair in conflicts if isinstance(conflicts, list) else ():
-        left, right, type = (text_in(pair, name) for name in ("entryA", "entryB", "conflictType"))
-        if left and right:
-            brought.disagreements.append(
-                ForeignConflict(
-                    left=left,
-                    right=right,
-                    type=type if type in TYPES else "ambiguous",  # type: ignore[arg-type]
-                    detected_at=moment_in(pair.get("detectedAt")),
-                    resolved_at=moment_in(pair.get("resolvedAt")),
-                )
-            )
+    brought.disagreements += filter(None, map(_conflict, conflicts if isinstance(conflicts, list) else ()))
     return brought
+
+
+def _aliases(given: Any) -> dict[str, tuple[str, ...]]:
+    named = {str(word)[:100]: names_in(others) for word, others in given.items()} if isinstance(given, dict) else {}
+    return {word: others for word, others in named.items() if others}
+
+
+def _conflict(pair: Any) -> ForeignConflict | None:
+    left, right, type = (text_in(pair, name) for name in ("entryA", "entryB", "conflictType"))
+    if not left or not right:
+        return None
+    return ForeignConflict(
+        left=left,
+        right=right,
+        type=type if type in TYPES else "ambiguous",  # type: ignore[arg-type]
+        detected_at=moment_in(pair.get("detectedAt")),
+        resolved_at=moment_in(pair.get("resolvedAt")),
+    )
 
 
 def _read_session(path: Path, record: dict[str, Any], brought: Brought) -> None:
@@ -83,14 +87,6 @@ def _read_entry(path: Path, number: int, entry: Any, source: Source, brought: Br
     if not content:
         brought.unread.append(f"{path.name}: entry {number} has no content")
         return
-    of_entry = entry.get("source") if isinstance(entry.get("source"), dict) else {}
-    session, agent = text_in(of_entry, "sessionId"), text_in(of_entry, "agentId")
-    known = Source(
-        origin="import",
-        agent=source.agent or agent or None,
-        session=source.session or session[:128] or None,
-        file=source.file,
-    )
     status = text_in(entry, "status")
     draft = Draft(
         content=content,
@@ -99,7 +95,7 @@ def _read_entry(path: Path, number: int, entry: Any, source: Source, brought: Br
         files=names_in(entry.get("filePaths")),
         importance=number_in(entry.get("importance"), 0, 1),
         confidence=number_in(entry.get("confidence"), 0, 1) or 1.0,
-        source=known,
+        source=_source_of(entry, source),
         created_at=moment_in(entry.get("createdAt")),
         data={"praxis": {name: entry[name] for name in _KEPT_AS_THEY_ARE if entry.get(name) is not None}},
     )
@@ -112,3 +108,10 @@ def _read_entry(path: Path, number: int, entry: Any, source: Source, brought: Br
             last_used_at=moment_in(entry.get("lastAccessedAt")),
         )
     )
+
+
+def _source_of(entry: dict[str, Any], source: Source) -> Source:
+    """Where an entry came from: as its session says, else as it says itself."""
+    own = entry.get("source")
+    session, agent = text_in(own, "sessionId")[:128] or None, text_in(own, "agentId") or None
+    return Source(origin="import", agent=source.agent or agent, session=source.session or session, file=source.file)

@@ -4,11 +4,12 @@ Rule: they become the memories that `exchange.graph` describes, so `kept mcp --g
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from kept.exchange import graph
-from kept.exchange.importers import CONTENT_CHARS, Brought, BroughtStatement, pieces, records, text_in
+from kept.exchange.importers.foreign import CONTENT_CHARS, Brought, BroughtStatement, pieces, records, text_in
 from kept.model import Draft, Source, replace
 
 LEAST_CHARS = 100  # of a piece, however long the name is that stands before it
@@ -29,19 +30,24 @@ def read_server_memory(path: Path, data: bytes) -> Brought:
 
 def _drafts(record: dict[str, Any], said: set[str]) -> Iterator[Draft]:
     """What a line becomes. `said`: the statements so far; one sentence about two entities must not become one."""
-    name, kind = text_in(record, "name"), text_in(record, "entityType")
     if record.get("type") == "relation" or text_in(record, "relationType"):
-        start, relation, to = (text_in(record, field) for field in ("from", "relationType", "to"))
-        if start or to:
-            draft = graph.relation(start, relation, to)
-            yield replace(draft, content=draft.content[:CONTENT_CHARS])
+        yield from _relation(record)
         return
+    name, kind = text_in(record, "name"), text_in(record, "entityType")
     observed = record.get("observations")
-    told = [one for one in observed if isinstance(one, str) and one.strip()] if isinstance(observed, list) else []
-    if name and not told and isinstance(observed, list):
+    if not name or not isinstance(observed, list):
+        return
+    told = [one for one in observed if isinstance(one, str) and one.strip()]
+    if not told:
         yield graph.entity(name, kind)
-    for observation in told if name else ():
-        for part in pieces(observation, max(LEAST_CHARS, CONTENT_CHARS - len(name) - 2)):
-            draft = graph.observation(name, kind, part)
-            yield draft if draft.content.lower() not in said else replace(draft, content=f"{name}: {part}")
-            said.add(draft.content.lower())
+    for part in chain.from_iterable(pieces(one, max(LEAST_CHARS, CONTENT_CHARS - len(name) - 2)) for one in told):
+        draft = graph.observation(name, kind, part)
+        yield draft if draft.content.lower() not in said else replace(draft, content=f"{name}: {part}")
+        said.add(draft.content.lower())
+
+
+def _relation(record: dict[str, Any]) -> Iterator[Draft]:
+    start, relation, to = (text_in(record, field) for field in ("from", "relationType", "to"))
+    if start or to:
+        draft = graph.relation(start, relation, to)
+        yield replace(draft, content=draft.content[:CONTENT_CHARS])

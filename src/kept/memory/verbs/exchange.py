@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.memory import bringing, imports, layout, move, store, transfer
+from kept.memory import bringing, imports, layout, move, pieces, store, transfer
 from kept.memory.bringing import BroughtIn
 from kept.memory.context import Context
 from kept.memory.imports import ImportedTranscript
@@ -127,7 +127,7 @@ def import_transcripts(context: Context, asked: ImportTranscripts) -> Sequence[I
 
 def merge(context: Context, asked: Merge) -> Joined:
     """Join another store with this memory."""
-    with transfer.from_anywhere(context, Path(asked.other)) as source:
+    with pieces.from_anywhere(context, Path(asked.other)) as source:
         return transfer.join(context, source, dry_run=asked.dry_run, progress=asked.progress)
 
 
