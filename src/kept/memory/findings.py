@@ -113,6 +113,12 @@ def findings_of(reader: Reader, name: str) -> Memories:
     return [memory for memory in found if is_finding(memory)]
 
 
+def message_id_of(memory: Memory) -> str:
+    """Return the id of the message that a finding was taken from, by its key; "" for other memories."""
+    rest = (memory.key or "").removeprefix(f"{memory.source.session}:")
+    return rest.rpartition(":")[0] if memory.source.session and rest != memory.key else ""
+
+
 def is_finding(memory: Memory) -> bool:
     """Whether a memory was taken out of a conversation, and not stored on purpose."""
     return memory.kind != "summary" and memory.source.origin not in admit.DELIBERATE and memory.key is not None

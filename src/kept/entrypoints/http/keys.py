@@ -14,19 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew
+from kept.memory.opening import Project, Projects, open_projects
 from kept.model import Actor, Origin, Role
 from kept.projects.files import explained, locked, make_private_directory, shown, write_private_file
-from kept.projects.registry import Project
-
-if TYPE_CHECKING:
-    from kept.projects import Projects
 
 FILE, LOCK = "tokens.json", "tokens.lock"
 VERSION = 2  # 1 was a bare list of tokens with the names of projects (Kept 0.2)
@@ -227,9 +224,7 @@ class Keys:
                 hint="Put a backup of the file back, or move it away and make the tokens again (`kept token create`).",
             ) from error
 
-    def _projects(self) -> "Projects":
-        from kept.memory.opening import open_projects  # `kept token` needs it; a request with the owner's key does not
-
+    def _projects(self) -> Projects:
         return open_projects(self._home)
 
     def _write(self, tokens: tuple[Token, ...]) -> None:

@@ -224,7 +224,7 @@ def _one(memory: Memory) -> Response:
 
 
 def _with_both(memory: Kept, conflict: Conflict) -> dict[str, Any]:
-    both = {side: memory.context.find(getattr(conflict, side))[1] for side in ("left", "right")}
+    both = {side: memory.look().find(getattr(conflict, side), forgotten=True) for side in ("left", "right")}
     return {**document(conflict), **both}
 
 

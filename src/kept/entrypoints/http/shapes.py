@@ -11,8 +11,8 @@ import msgspec
 from starlette.responses import Response
 
 from kept.memory.receipts import Explained
+from kept.memory.reviews import ReviewFinding
 from kept.model import Briefing, Conflict, Event, Hit, Memory, Message, Miss, Recalled, Receipt, Session, Task
-from kept.upkeep.review import ReviewFinding
 
 SCHEMAS: tuple[type[Any], ...] = (
     Memory,

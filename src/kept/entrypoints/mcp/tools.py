@@ -15,13 +15,12 @@ from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.entrypoints.wording import answer_lines, receipt_lines
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, verbs
-from kept.memory.brief import memory_line
+from kept.memory.brief import memory_line, trust_mark
 from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
 from kept.memory.verbs.remember import Remember
 from kept.model import Briefing, Conflict, Draft, Memory, Recalled, Receipt, Source, replace
-from kept.recall.briefing.render import trust_mark
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
