@@ -91,9 +91,9 @@ class Kept:
         pin: bool = False,
         tier: Tier = "project",
         topic: str | None = None,
-        session: str | None = None,
         source: Source | None = None,
         key: str | None = None,
+        session: str | None = None,
     ) -> Receipt:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why."""
         asked = verbs.remember.Remember(

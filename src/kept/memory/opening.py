@@ -67,28 +67,20 @@ def open(
     """
     clean_messages_with(redacted)
     now = clock or utc_now
-    database = os.fspath(location) if location is not None and is_database(location) else None
-    if database is None and location is not None and (project is not None or home is not None):
+    if location is None or is_database(location):
+        url = None if location is None else os.fspath(location)
+        spaces, chosen = _in_home(url, project, home, settings, now, without_global=without_global)
+    elif project is not None or home is not None:
         raise InvalidInput(
             "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
         )
-    if location is None or database is not None:
-        projects = open_projects(home, clock=now)
-        found = projects.find(project)
-        # The clone of a team's project names its database; the variable holds for all others.
-        team = found.team.database if found is not None and found.team is not None else None
-        database = database or team or os.environ.get("KEPT_DATABASE_URL") or None
-        project_file = None if found is None else project_settings_file(projects.home, found)
-        chosen = settings_in_force(settings, project_file)
-        reached = ProjectOnly if without_global else HomeSpaces
-        spaces: Spaces = reached(projects.home, projects, project, chosen, now, database)
     else:
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
     acting = replace(actor, name=redacted(actor.name)) if actor else Actor()
     if without_global and acting.role == "project":
         acting = replace(acting, project=spaces.ensure_project().space)
-    if database is not None:
+    if spaces.is_in_database():
         person = redacted(person or chosen.user_name or account_name(os.environ))
     elif person is not None:
         acting, person = replace(acting, name=redacted(person)), None
@@ -109,6 +101,29 @@ def open(
 
         upkeep.after_opening(context)
     return Kept(context)
+
+
+def _in_home(
+    database: str | None,
+    project: str | os.PathLike[str] | None,
+    home: str | os.PathLike[str] | None,
+    settings: Settings | Mapping[str, Any] | None,
+    now: Clock,
+    *,
+    without_global: bool,
+) -> tuple[Spaces, Settings]:
+    """Find a project of the home, and the settings that are in force there.
+
+    Its memories are in the given database; else in that of its team, which its clone names; else in that of the
+    environment; else in the home.
+    """
+    projects = open_projects(home, clock=now)
+    found = projects.find(project)
+    team = found.team.database if found is not None and found.team is not None else None
+    database = database or team or os.environ.get("KEPT_DATABASE_URL") or None
+    chosen = settings_in_force(settings, None if found is None else project_settings_file(projects.home, found))
+    reached = ProjectOnly if without_global else HomeSpaces
+    return reached(projects.home, projects, project, chosen, now, database), chosen
 
 
 def redacted(text: str) -> str:

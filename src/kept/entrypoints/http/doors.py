@@ -159,31 +159,33 @@ def sees_global(key: Key) -> bool:
 
 
 def shown_to(key: Key, given: Explained) -> Explained:
-    """What was asked and given, as this key may see it: only an admin sees what came from global memory.
+    """Return what was asked and given, as this key may see it: only an admin sees what came from global memory.
 
     Without its global memories a receipt has no numbers that they shaped, and no words but those of the question and of
     the hits that are left.
     """
     if sees_global(key):
         return given
-    hits, misses, left_out = (_of_project(lines) for lines in (given.hits, given.misses, given.left_out))
-    sections = tuple(dict(one, entries=_of_project(one.get("entries", ()))) for one in given.sections)
-    pinned = tuple(ref for ref in given.pinned if not _GLOBAL.fullmatch(ref))
-    known = {word for line in (*hits, *misses) for word in line.get("matched") or {}}
-    query = given.question.query.lower()
-    kept = replace(
-        given,
-        hits=hits,
-        misses=misses,
-        left_out=left_out,
-        sections=sections,
-        pinned=pinned,
-        words=tuple(word for word in given.words if word in known or word in query),
-    )
+    kept = _without_global(given)
     if kept == given and not _GLOBAL_MARK.search(given.block):
         return given
     block = "Not shown: global memory of the person who runs this server was in it." if given.block else ""
-    return replace(kept, block=block, confidence=None, sections=tuple(map(_uncounted, sections)))
+    return replace(kept, block=block, confidence=None, sections=tuple(map(_uncounted, kept.sections)))
+
+
+def _without_global(given: Explained) -> Explained:
+    hits, misses = _of_project(given.hits), _of_project(given.misses)
+    known = {word for line in (*hits, *misses) for word in line.get("matched") or {}}
+    query = given.question.query.lower()
+    return replace(
+        given,
+        hits=hits,
+        misses=misses,
+        left_out=_of_project(given.left_out),
+        sections=tuple(dict(one, entries=_of_project(one.get("entries", ()))) for one in given.sections),
+        pinned=tuple(ref for ref in given.pinned if not _GLOBAL.fullmatch(ref)),
+        words=tuple(word for word in given.words if word in known or word in query),
+    )
 
 
 def _of_project(lines: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kept.entrypoints.mcp.graph_arguments import Argument, checked, schema_of
+from kept.entrypoints.mcp.graph_arguments import GraphArgument, checked, schema_of
 from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.entrypoints.mcp.tools import Call, MemoryTool, ToolAnswer
 from kept.entrypoints.mcp.views import MemoryView
@@ -79,16 +79,16 @@ def _done(message: str) -> ToolAnswer:
     return ToolAnswer(message, {"success": True, "message": message})
 
 
-def _text(name: str, help: str = "") -> Argument:
-    return Argument(name, "string", help, is_required=True)
+def _text(name: str, help: str = "") -> GraphArgument:
+    return GraphArgument(name, "string", help)
 
 
-def _texts(name: str, help: str = "") -> Argument:
-    return Argument(name, "strings", help, is_required=True)
+def _texts(name: str, help: str = "") -> GraphArgument:
+    return GraphArgument(name, "strings", help)
 
 
-def _objects(name: str, *fields: Argument, help: str = "") -> Argument:
-    return Argument(name, "objects", help, is_required=True, fields=fields)
+def _objects(name: str, *fields: GraphArgument) -> GraphArgument:
+    return GraphArgument(name, "objects", fields=fields)
 
 
 _ENTITIES = _objects(
@@ -111,22 +111,22 @@ _DELETIONS = _objects(
 )
 _RESULTS = _objects("results", _text("entityName"), _texts("addedObservations"))
 _GRAPH = (_ENTITIES, _RELATIONS)
-_DONE = (Argument("success", "boolean", "", is_required=True), _text("message"))
+_DONE = (GraphArgument("success", "boolean"), _text("message"))
 
 
 def _tool(
     name: str,
     title: str,
     run: Callable[[Call], ToolAnswer],
-    arguments: tuple[Argument, ...],
+    arguments: tuple[GraphArgument, ...],
     *,
-    answers: tuple[Argument, ...],
+    answers: tuple[GraphArgument, ...],
     **about: bool,
 ) -> MemoryTool:
     """Declare a tool of the graph. Like its model, it ignores arguments that it does not know."""
 
     def checked_first(call: Call) -> ToolAnswer:
-        return run(call._replace(given=checked(name, arguments, call.given, is_open=True)))
+        return run(call._replace(given=checked(name, arguments, call.given)))
 
     schema, output = schema_of(arguments, is_open=True), schema_of(answers)
     return MemoryTool(name, title, checked_first, schema, output=output, **about)
