@@ -436,7 +436,7 @@ def test_whatever_breaks_ends_in_an_empty_briefing(memory: kept.Kept, monkeypatc
         raise RuntimeError("secret detail")
         yield
 
-    monkeypatch.setattr(memory.context.spaces.project(), "reading", broken)
+    monkeypatch.setattr(context_of(memory).spaces.project(), "reading", broken)
     briefing = memory.briefing("deploy")
     assert str(briefing) == ""
     assert briefing.error is not None

@@ -9,7 +9,6 @@ import pytest
 import kept
 from kept.memory.deliver import Listener
 from kept.memory.look import Look
-from kept.model import Source
 from tests.builders import FakeClock
 
 SETTINGS = kept.Settings(backup_daily=False)
@@ -157,4 +156,7 @@ def test_without_global_memory_there_is_none(tmp_path: Path) -> None:
         with pytest.raises(kept.NotAllowed, match="Global memory belongs"):
             memory.remember("For all", tier="global")
         assert memory.remember("For one").outcome == "stored"
-        assert memory.look().source() == Source(origin="agent", agent="agent")
+    stranger = kept.Actor(role="project", project="project/another")
+    bound = kept.open(home=home, project="p", actor=stranger, settings=SETTINGS, without_global=True)
+    with bound as memory, pytest.raises(kept.NotAllowed):
+        memory.list()

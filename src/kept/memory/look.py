@@ -16,10 +16,9 @@ from msgspec import Struct
 from kept.errors import InvalidInput, NotFound
 from kept.memory import brief, read
 from kept.memory.context import Context, Events, Memories, Ref
-from kept.memory.erase import find_message
-from kept.memory.findings import findings_of, message_id_of, summary_of
+from kept.memory.findings import find_message, findings_of, message_id_of, summary_of
 from kept.memory.receipts import Explained, explain_session
-from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session, Source
+from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
 from kept.ports import Reader, Where
 from kept.recall import RecallScope, Request, profile_of
 from kept.storage.shared import by_day
@@ -108,10 +107,6 @@ class Look:
     def now(self) -> datetime:
         """Return the time by the clock of the memory."""
         return self._context.now()
-
-    def source(self) -> Source:
-        """Return the source of a statement that is stored now."""
-        return self._context.source()
 
     def holds(self, cwd: str) -> bool:
         """Return True if a program that worked in this directory worked in the opened project."""

@@ -77,9 +77,7 @@ def open(
     else:
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
-    acting = replace(actor, name=redacted(actor.name)) if actor else Actor()
-    if without_global and acting.role == "project":
-        acting = replace(acting, project=spaces.ensure_project().space)
+    acting = _acting(actor or Actor(), spaces, is_bound=without_global)
     if spaces.is_in_database():
         person = redacted(person or chosen.user_name or account_name(os.environ))
     elif person is not None:
@@ -124,6 +122,14 @@ def _in_home(
     chosen = settings_in_force(settings, None if found is None else project_settings_file(projects.home, found))
     reached = ProjectOnly if without_global else HomeSpaces
     return reached(projects.home, projects, project, chosen, now, database), chosen
+
+
+def _acting(actor: Actor, spaces: Spaces, *, is_bound: bool) -> Actor:
+    """Return the actor with a name that may be stored. `is_bound`: tied to the opened project, wherever that moves."""
+    acting = replace(actor, name=redacted(actor.name))
+    if is_bound and acting.role == "project" and acting.project is None:
+        return replace(acting, project=spaces.ensure_project().space)
+    return acting
 
 
 def redacted(text: str) -> str:

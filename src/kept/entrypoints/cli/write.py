@@ -163,11 +163,9 @@ def remember_command(
     content = given_text(text)
     with invocation.open(yes=yes) as memory:
         check_kind(invocation, memory, about["kind"], yes=yes)
-        source = memory.look().source()
-        source = msgspec.structs.replace(source, session=invocation.session or source.session)
         tier = "global" if is_global else tier or "project"
         remember = memory.remember if task is None else memory.task(_known_task(memory, task)).remember
-        receipt = remember(content, tier=tier, source=source, **about)
+        receipt = remember(content, tier=tier, session=invocation.session, **about)
     answer_receipt(invocation, receipt)
 
 

@@ -19,8 +19,10 @@ class Activity:
     def of(self, memory: Kept) -> Counts:
         """Count everything in the journal of the project by hour, actor and action."""
         look = memory.look()
+        space = look.project().space
+        if not space:
+            return Counter()
         with self._guard:
-            space = look.project().space
             seen, counts = self._known.get(space, (0, Counter()))
             new = look.event_counts(after=seen)
             if new.last_event < seen:  # an older state was restored
