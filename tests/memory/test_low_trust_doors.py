@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import kept
+from kept.entrypoints.mcp.calls import Call
 from kept.entrypoints.mcp.surroundings import Surroundings
-from kept.entrypoints.mcp.tools import Call, tools
+from kept.entrypoints.mcp.tools import tools
 from kept.memory import slash
 from kept.model import Actor, Source
 from tests.builders import FakeClock

@@ -212,9 +212,16 @@ class _Tools:
         self._manager = manager
 
     def _made(self) -> Any:
-        from kept.entrypoints.mcp.over_http import manager  # needs an optional package, and half a second
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # of an optional package
 
-        return manager(lambda around, confirm: self._doors.for_agent(_asking.get(), around.agent, confirm))
+        from kept.entrypoints.mcp.server import ServerOptions, build  # imports that package, which takes long
+
+        built = build(
+            ServerOptions(agent="http"),
+            {},
+            opener=lambda around, confirm: self._doors.for_agent(_asking.get(), around.agent, confirm),
+        )
+        return StreamableHTTPSessionManager(built, json_response=True, stateless=True)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

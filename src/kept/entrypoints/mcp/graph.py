@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kept.entrypoints.mcp.calls import Call, MemoryTool, ToolAnswer
 from kept.entrypoints.mcp.graph_arguments import GraphArgument, checked, schema_of
 from kept.entrypoints.mcp.surroundings import Surroundings
-from kept.entrypoints.mcp.tools import Call, MemoryTool, ToolAnswer
 from kept.entrypoints.mcp.views import MemoryView
 from kept.memory import Kept
 from kept.memory.graph import KnowledgeGraph, Nodes

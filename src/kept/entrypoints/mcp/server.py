@@ -47,10 +47,11 @@ from mcp_types.version import is_version_at_least
 
 from kept.distribution import VERSION
 from kept.entrypoints.mcp import consent, graph
+from kept.entrypoints.mcp.calls import Call, MemoryTool, ToolAnswer
 from kept.entrypoints.mcp.mended import MendedStream
 from kept.entrypoints.mcp.protocol import GRAPH_PROTOCOL, PROTOCOL
 from kept.entrypoints.mcp.surroundings import Surroundings, surroundings_of
-from kept.entrypoints.mcp.tools import Call, MemoryTool, ToolAnswer, tools
+from kept.entrypoints.mcp.tools import tools
 from kept.entrypoints.mcp.views import COMMANDS, RESOURCES, TEMPLATE, read_view, run_command
 from kept.errors import KeptError, NotAllowed, NotFound
 from kept.memory import Kept

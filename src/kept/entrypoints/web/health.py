@@ -9,7 +9,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Doors, Opened
-from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.activity import Counts, within
 from kept.entrypoints.web.shell import draw_page, now_of, root_of
@@ -32,7 +31,7 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
     is_small = sum(one.get("bytes", 0) for one in status["spaces"]) <= EXAMINED_BYTES
     examined = memory.store.doctor() if doctor or is_small else None
     days = memory.look().days()
-    schedule: Schedule = request.app.state.schedule
+    next_upkeep: datetime = request.app.state.schedule.next_at
     doors: Doors = request.app.state.doors
     return draw_page(
         request,
@@ -51,7 +50,7 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
             ("Redacted", "secrets, never the value", _tally(within(days, "redacted:", last=DAYS, now=now))),
         ],
         days=DAYS,
-        upkeep=_upkeep(memory, request.app.state.activity.of(memory), status, schedule, now),
+        upkeep=_upkeep(memory, request.app.state.activity.of(memory), status, next_upkeep, now),
         back=f"{root_of(project)}/health",
     )
 
@@ -170,15 +169,15 @@ def _tally(found: Counter[str]) -> list[tuple[str, int, float]]:
 
 
 def _upkeep(
-    memory: Kept, counts: Counts, status: Mapping[str, Any], schedule: Schedule, now: datetime
+    memory: Kept, counts: Counts, status: Mapping[str, Any], next_at: datetime, now: datetime
 ) -> dict[str, Any]:
     nights = [now.astimezone(UTC).date() - timedelta(days=back) for back in range(NIGHTS - 1, -1, -1)]
     work = _work_of_upkeep(counts, since=nights[0])
     ends = [one["upkeep"]["finished_at"] for one in status["spaces"] if one["upkeep"]["finished_at"]]
     return {
         "line": memory.settings.prune_schedule,
-        "next": words.hour(schedule.next_at),
-        "next_day": words.heading(schedule.next_at, now) if schedule.next_at <= now else words.day(schedule.next_at),
+        "next": words.hour(next_at),
+        "next_day": words.heading(next_at, now) if next_at <= now else words.day(next_at),
         "finished": words.day(max(ends, default=None)),
         "nights": [night in work for night in nights],
         "worked": len(work.keys() & set(nights)),

@@ -7,7 +7,7 @@ background, now and then, and what has been decided since is left out. Rule: loo
 import threading
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
@@ -19,9 +19,11 @@ from kept.entrypoints.web import words
 from kept.entrypoints.web.rows import differing, find, said_in
 from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
-from kept.memory.look import ProjectState
 from kept.memory.reviews import ReviewFinding
 from kept.model import Memory
+
+if TYPE_CHECKING:
+    from kept.memory.look import ProjectState
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 AT_ONCE = 3_000  # memories that are reviewed while somebody waits: a third of a second
@@ -110,7 +112,7 @@ class Inboxes:
             self._running.discard(place)
 
 
-def _place(memory: Kept, project: ProjectState) -> Place:
+def _place(memory: Kept, project: "ProjectState") -> Place:
     actor = memory.look().actor
     return (project.space, actor.name, actor.role)
 

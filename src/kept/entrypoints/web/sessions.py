@@ -1,7 +1,7 @@
 """Sessions: a conversation with its findings where they were said, and a search in all conversations."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
@@ -13,9 +13,11 @@ from kept.entrypoints.web.rows import marked, quoted
 from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
 from kept.memory.findings import message_id_of
-from kept.memory.look import SessionOverview, SessionPage
 from kept.memory.receipts import Explained
 from kept.model import Memory, Message, Session
+
+if TYPE_CHECKING:
+    from kept.memory.look import SessionOverview, SessionPage
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MESSAGES, FOUND, SHOWN_CHARS, TITLE_CHARS = 100, 20, 3_000, 90
@@ -74,7 +76,7 @@ def _around(content: str, matched: Any) -> str:
     return ("…" if start else "") + content[start : start + 240]
 
 
-def _grouped(listed: list[SessionOverview], now: datetime, root: str, current: str) -> list[Any]:
+def _grouped(listed: "list[SessionOverview]", now: datetime, root: str, current: str) -> list[Any]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for one in listed:
         session = one.session
@@ -97,7 +99,7 @@ def _title(session: Session, first_said: Message | None) -> str:
     return words.cut(text, TITLE_CHARS)
 
 
-def _talk(memory: Kept, key: Key, opened: SessionPage, after: int, root: str, q: str) -> dict[str, Any]:
+def _talk(memory: Kept, key: Key, opened: "SessionPage", after: int, root: str, q: str) -> dict[str, Any]:
     session = opened.session
     shown, is_more = opened.messages[:MESSAGES], len(opened.messages) > MESSAGES
     places, loose = _placed(opened.findings, shown)

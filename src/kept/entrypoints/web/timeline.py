@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
@@ -14,8 +14,10 @@ from kept.entrypoints.web.activity import Counts, by_local_day
 from kept.entrypoints.web.rows import find
 from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
-from kept.memory.look import SessionOverview
 from kept.model import Event
+
+if TYPE_CHECKING:
+    from kept.memory.look import SessionOverview
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 WRITES = frozenset(("remember", "revise", "strengthen", "promote", "extract"))
@@ -104,7 +106,7 @@ class Lanes:
                 x = self._place(hour + timedelta(minutes=30))
                 self._add(actor, hour, number, {"mark": mark, "x": x, "about": about})
 
-    def add_sessions(self, sessions: Iterable[SessionOverview]) -> None:
+    def add_sessions(self, sessions: "Iterable[SessionOverview]") -> None:
         for one in sessions:
             session, start = one.session, one.session.started_at
             x = self._place(start)
