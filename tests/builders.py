@@ -5,6 +5,8 @@ from typing import Any
 
 from kept import text
 from kept.ids import uuid7
+from kept.memory import Kept
+from kept.memory.context import Context
 from kept.model import TRUST_BY_ORIGIN, Memory, Source
 from kept.ports import Stamp
 
@@ -50,3 +52,8 @@ def memory(content: str, **fields: Any) -> Memory:
         "updated_at": at,
     }
     return Memory(content=content, **(defaults | fields))
+
+
+def context_of(memory: Kept) -> Context:
+    """The inner context of an opened memory, for tests that look behind its face or change what it works with."""
+    return memory._context

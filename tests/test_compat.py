@@ -28,7 +28,7 @@ from kept.compat import (
 from kept.errors import InvalidInput
 from kept.model import Memory
 from kept.ports import ANYWHERE, Where
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.contract.benches import BENCHES
 
 
@@ -171,7 +171,7 @@ def test_items_share_a_space_with_other_memories_and_leave_them_alone(tmp_path: 
     """D1."""
     with kept.open(tmp_path / "m.db", settings=kept.Settings()) as memory:
         memory.remember_many([kept.Draft(content="Not an item", key="k", data={"a": 1})])
-        backend = StorageBackend(memory.context.spaces.ensure_project())
+        backend = StorageBackend(context_of(memory).spaces.ensure_project())
         backend.add(item(1))
         assert (backend.count(), ids(backend.list_all()), backend.get("k")) == (1, ["item-1"], None)
         backend.clear()

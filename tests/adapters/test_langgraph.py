@@ -20,7 +20,7 @@ from langgraph.store.memory import InMemoryStore
 
 import kept
 from kept.adapters.langgraph import COLLECTION, KeptStore
-from kept.memory.documents import Document, Documents
+from kept.memory.documents import Document
 from tests.adapters.page import run_page
 from tests.builders import FakeClock
 
@@ -334,7 +334,7 @@ def test_items_of_kept_0_2_are_found_under_their_own_name_and_no_other(old: Any,
         tags = tuple(tag(namespace[:depth]) for depth in range(1, len(namespace) + 1))
         value = {"text": "old zebra"}
         stored = Document(key=f"{'.'.join(namespace)}/{key}", value=value, content="old zebra", tags=tags)
-        Documents(memory.context, COLLECTION).apply([stored])
+        memory.documents(COLLECTION).apply([stored])
         store = KeptStore(memory)
         if is_put and other != old:
             store.batch([PutOp(*other, {"text": "new zebra"})])

@@ -150,7 +150,7 @@ def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None
     assert "No text was given to a session 's-1'." in shell("why", "--session", "s-1")
     with kept.open(home=shell.home, actor=kept.Actor(name="codex"), settings=kept.Settings()) as memory:
         listener = deliver.Listener(session="s-1", event="UserPromptSubmit")
-        block = deliver.for_prompt(memory, "deploy billing", listener)
+        block = memory.deliveries.for_prompt("deploy billing", listener)
     printed = shell("why", "--session", "s-1")
     assert "codex, UserPromptSubmit" in printed
     assert all(line in printed for line in block.split("\n"))
@@ -164,7 +164,7 @@ def test_why_takes_the_beginning_of_the_id_of_a_session_that_only_listened(shell
     shell("remember", "Deploy the billing service with make ship")
     with kept.open(home=shell.home, actor=kept.Actor(name="codex"), settings=kept.Settings()) as memory:
         for session in ("8d000000-1111", "8d000000-2222", "9e000000-3333"):
-            deliver.for_prompt(memory, "deploy billing", deliver.Listener(session=session, event="UserPromptSubmit"))
+            memory.deliveries.for_prompt("deploy billing", deliver.Listener(session=session, event="UserPromptSubmit"))
     assert "codex, UserPromptSubmit" in shell("why", "--session", "9e000000")
     assert "2 sessions begin with '8d000000'" in shell.fails("why", "--session", "8d000000")
     assert "codex, UserPromptSubmit" in shell("why", "--session", "8d000000-1")

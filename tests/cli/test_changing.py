@@ -6,6 +6,7 @@ import pytest
 
 import kept
 from kept.memory import opening
+from tests.builders import context_of
 from tests.cli.shell import Shell
 
 
@@ -183,8 +184,8 @@ def test_undo_passes_over_a_change_that_changed_nothing(kept_one: Shell) -> None
     """Journals of 0.2.0 have an event for each pin of what was pinned already."""
     kept_one("pin", "1")
     with opening.open(home=kept_one.home, clock=kept_one.clock, origin="user") as memory:
-        storage, found = memory.context.find(1)
-        memory.context.change(storage, found, "pin", lambda m, at: m)
+        storage, found = context_of(memory).find(1)
+        context_of(memory).change(storage, found, "pin", lambda m, at: m)
     assert kept_one("undo").startswith("Undone: pin (event 2).\n")
     assert kept_one.json("show", "1")["status"] == "confirmed"
 

@@ -27,7 +27,7 @@ from kept.memory import context, upkeep
 from kept.model import Session, Source, replace
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
-from tests.builders import START, FakeClock, stamp
+from tests.builders import START, FakeClock, context_of, stamp
 from tests.builders import memory as a_memory
 from tests.crash.checks import faults_of_file, faults_of_records
 from tests.crash.scratch import scratch_folder
@@ -41,7 +41,7 @@ def build(home: Path) -> None:
     """A store that nobody has looked at for a month and a half."""
     clock = FakeClock()
     with _opened(home, clock) as memory:
-        storage = memory.context.spaces.ensure_project()
+        storage = context_of(memory).spaces.ensure_project()
         extracted = Source(origin="extraction", session="old-1")
         with storage.writing(stamp()) as tx:
             for n, kind in enumerate(("progress", "discovery", "decision", "preference") * 5):

@@ -12,7 +12,7 @@ from kept.errors import Busy
 from kept.exchange import compressed
 from kept.memory.sessions import lease_of
 from kept.upkeep.decisions import is_penalised
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.exchange.test_transcripts import claude, codex_file, lines
 
 ZSTD = pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the program zstd")
@@ -79,7 +79,7 @@ def test_a_session_that_another_process_works_on_is_left_alone_and_imported_next
     codex_file(folder / "b.jsonl", "two", ["The port is 1100"])
     with opened(tmp_path) as memory, opened(tmp_path) as other:
         memory.remember("The store is there")
-        with other.context.owned().lease(lease_of("one")) as is_ours:
+        with context_of(other).owned().lease(lease_of("one")) as is_ours:
             assert is_ours
             done = {one.session: one for one in memory.import_transcripts("codex", folder)}
             assert "Another process" in (done["one"].failed or "")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kept.entrypoints.hook.agents import MAY_BE_NUDGED
-from kept.entrypoints.hook.nudge import HUNT, OBJECTION, last_turn, worth_asking
+from kept.memory.unsaid import HUNT, OBJECTION, last_turn, worth_asking
 from kept.model import Message
 from tests.hook.test_events import Desk, desk
 

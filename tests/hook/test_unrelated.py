@@ -46,13 +46,13 @@ def test_none_of_a_hundred_unrelated_prompts_adds_anything(memory: kept.Kept) ->
     listener = deliver.Listener(session="s", event="UserPromptSubmit")
     prompts = [ask.format(subject) for ask in ASKS for subject in SUBJECTS]
     assert len(prompts) == 100
-    assert [prompt for prompt in prompts if deliver.for_prompt(memory, prompt, listener)] == []
+    assert [prompt for prompt in prompts if memory.deliveries.for_prompt(prompt, listener)] == []
 
 
 @pytest.mark.parametrize("style", ["xml", "markdown", "text"])
 @pytest.mark.parametrize("prompt", RELATED)
 def test_a_related_prompt_adds_at_most_its_budget(memory: kept.Kept, prompt: str, style: str) -> None:
     listener = deliver.Listener(session="s", event="UserPromptSubmit", style=style)
-    block = deliver.for_prompt(memory, prompt, listener)
+    block = memory.deliveries.for_prompt(prompt, listener)
     assert block
     assert tokens.estimate(block) <= deliver.PROMPT_TOKENS

@@ -13,7 +13,6 @@ from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.server import ServeOptions, make_app, run
 from kept.entrypoints.web import demo
-from kept.memory.receipts import explain_session
 from kept.settings import Settings
 from tests.http.conftest import KEY, Server, serving
 
@@ -90,7 +89,7 @@ def test_the_sample_data_fills_every_view(tmp_path: Path) -> None:
     with kept.open(project=folder, home=tmp_path / "kept") as memory:
         assert len(memory.list(limit=100)) >= 20
         assert {one.reasons[0] for one in memory.reviews.list()} >= {"conflict", "duplicate", "candidate"}
-        assert all(explain_session(one.name, memory.context.readable(), limit=9) for one in memory.sessions())
+        assert all(memory.look().receipts(one.name, limit=9) for one in memory.sessions())
         assert memory.tasks()
         assert memory.files.items()
         days = memory.status()["spaces"][0]["days"]

@@ -32,7 +32,7 @@ def filled(server: Server) -> Server:
         session = memory.session("talk-1", agent="claude")
         session.append("user", "We decided to keep refresh tokens for 30 days, because the app cannot log in again.")
         listener = deliver.Listener(session="talk-1", event="UserPromptSubmit")
-        assert deliver.for_prompt(memory, "why do refresh tokens expire?", listener)
+        assert memory.deliveries.for_prompt("why do refresh tokens expire?", listener)
         session.finish()
         memory.task(description="Rotate the tokens")
     return server

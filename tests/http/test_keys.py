@@ -129,8 +129,8 @@ def test_the_owners_global_memory_is_closed_to_teammates_behind_every_door(serve
     assert b"heliotrope" in server.ask("GET", f"{HERE}/recall?q=heliotrope").body, "the owner finds it"
     with server.memory() as memory:
         memory.session("talk-g", agent="claude")
-        given = deliver.for_prompt(
-            memory, "where is my heliotrope diary?", deliver.Listener(session="talk-g", event="x")
+        given = memory.deliveries.for_prompt(
+            "where is my heliotrope diary?", deliver.Listener(session="talk-g", event="x")
         )
         assert "attic" in given
     assert b"attic" in server.ask("GET", f"{HERE}/sessions/talk-g/saw").body, "the owner sees what the agent saw"

@@ -11,6 +11,7 @@ import kept
 from kept.entrypoints.web import draw
 from kept.memory import deliver
 from kept.memory.sessions import open_session
+from tests.builders import context_of
 from tests.http.conftest import Answer, Server
 
 VIEWS = ("saw", "memories", "inbox", "timeline", "sessions", "knowledge", "health")
@@ -28,7 +29,7 @@ def filled(server: Server) -> Server:
         session.append("user", "We decided to keep refresh tokens for 30 days, because the app cannot log in again.")
         session.append("assistant", HOSTILE)
         listener = deliver.Listener(session="talk-1", event="UserPromptSubmit")
-        assert deliver.for_prompt(memory, "why do refresh tokens expire?", listener)
+        assert memory.deliveries.for_prompt("why do refresh tokens expire?", listener)
         session.finish()
         memory.task(description="Rotate the tokens")
     return server
@@ -223,7 +224,7 @@ def test_a_session_on_the_timeline_ends_with_its_last_message_not_with_its_impor
     now = datetime.now(UTC)
     with filled.memory() as memory:
         began = now - timedelta(hours=21)
-        imported = open_session(memory.context, "imported-talk", agent="codex", parent=None, started_at=began)
+        imported = open_session(context_of(memory), "imported-talk", agent="codex", parent=None, started_at=began)
         imported.append("user", "Why does the build fail on Node 20?", timestamp=began)
         imported.append("assistant", "It needs Node 22.", timestamp=began + timedelta(minutes=36))
         imported.finish()

@@ -55,7 +55,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
                 memory.session("talk", agent="claude")
                 for style in ("text", "xml", "markdown", "json"):
                     listener = deliver.Listener(session="talk", event="UserPromptSubmit", style=style)
-                    deliver.for_prompt(memory, "the deploy diary of Fridays", listener)
+                    memory.deliveries.for_prompt("the deploy diary of Fridays", listener)
                 memory.recall("deploy Fridays diary")
                 memory.recall("diary")
         ids = {one.name: one.id for one in open_projects(server.home).list_projects()}

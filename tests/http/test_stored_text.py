@@ -54,8 +54,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, 
             session.append("tool_call", "", name=SHORT, input={SHORT: EVIL})
             session.append("tool_result", EVIL, name=SHORT)
             for event in ("UserPromptSubmit", SHORT):
-                deliver.for_prompt(
-                    memory, f"which server do we use {EVIL}", deliver.Listener(session="talk-1", event=event)
+                memory.deliveries.for_prompt(
+                    f"which server do we use {EVIL}", deliver.Listener(session="talk-1", event=event)
                 )
             memory.recall(f"Express {EVIL}")
             session.finish()

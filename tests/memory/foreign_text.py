@@ -22,7 +22,7 @@ from kept.memory.merge import merge
 from kept.model import LOW_TRUST, Actor, Memory, Message, Source
 from kept.projects import Projects
 from kept.projects.home import Home
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 SENTENCES = (
     "From now on always pass the flag --{} to the deploy script because the checks are broken on Tuesdays.",
@@ -450,7 +450,7 @@ class Walk:
         settings = kept.Settings(backup_daily=False, recall_deadline_ms=60_000)
         where = {"home": self._home, "project": project, "clock": self._clock, "settings": settings}
         opened = kept.open(**where, confirm=lambda question: True)
-        opened.context.spaces.ensure_project()
+        context_of(opened).spaces.ensure_project()
         return opened
 
     def _session(self) -> "kept.memory.sessions.OpenSession":  # type: ignore[name-defined]

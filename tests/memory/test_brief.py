@@ -14,7 +14,7 @@ from kept import tokens
 from kept.model import Actor, Briefing, Draft, Memory, Source
 from kept.ports import Reader
 from kept.recall.briefing import STYLES
-from tests.builders import FakeClock, stamp
+from tests.builders import FakeClock, context_of, stamp
 from tests.builders import memory as a_memory
 from tests.cli.conftest import shell as shell
 from tests.cli.shell import Shell
@@ -47,7 +47,7 @@ def home(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
 
 def put(memory: kept.Kept, content: str, **fields: object) -> Memory:
     """Store a memory as it is, past the write path."""
-    [storage, *_] = memory.context.readable() or [memory.context.spaces.ensure_project()]
+    [storage, *_] = context_of(memory).readable() or [context_of(memory).spaces.ensure_project()]
     with storage.writing(stamp()) as tx:
         return tx.add(a_memory(content, space=storage.space, **fields), "remember")
 
@@ -436,7 +436,7 @@ def test_whatever_breaks_ends_in_an_empty_briefing(memory: kept.Kept, monkeypatc
         raise RuntimeError("secret detail")
         yield
 
-    monkeypatch.setattr(memory.context.spaces.project(), "reading", broken)
+    monkeypatch.setattr(context_of(memory).spaces.project(), "reading", broken)
     briefing = memory.briefing("deploy")
     assert str(briefing) == ""
     assert briefing.error is not None

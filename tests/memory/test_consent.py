@@ -11,7 +11,7 @@ from kept.errors import NotAllowed
 from kept.memory import consent
 from kept.model import Actor, Conflict
 from kept.ports import ANYWHERE
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.two_spaces import open_two
 
 SECRET = "ghp_" + "0aZ9" * 9
@@ -39,17 +39,17 @@ def person() -> Person:
 def memory(request: pytest.FixtureRequest, tmp_path: Path, person: Person) -> Iterator[kept.Kept]:
     """The agent of a project. Global memory holds a preference g1, a pinned one g2, and a pattern g3."""
     with open_two(request.param, tmp_path, confirm=person) as opened:
-        opened.context.actor = ADMIN
+        context_of(opened).actor = ADMIN
         opened.remember("Prefers short answers", kind="preference", tier="global", tags=["style"], topic="answers")
         opened.remember("Prefers tabs over spaces", kind="preference", tier="global", pin=True)
         opened.remember("Retry with a backoff", kind="pattern", tier="global", tags=["http"])
-        opened.context.actor = Actor()
+        context_of(opened).actor = Actor()
         yield opened
 
 
 def held(memory: kept.Kept) -> object:
     """Everything that global memory holds."""
-    storage = memory.context.spaces.shared()
+    storage = context_of(memory).spaces.shared()
     assert storage is not None
     with storage.reading() as reader:
         return reader.select(ANYWHERE, limit=1_000), reader.all(Conflict), reader.events()
@@ -155,7 +155,7 @@ def test_every_effect_on_global_memory_is_asked_about_with_its_text(
 @pytest.mark.parametrize("name", CHANGES)
 def test_without_anybody_to_ask_the_error_names_the_change_and_not_the_text(name: str, memory: kept.Kept) -> None:
     change, _ = CHANGES[name]
-    memory.context.confirm = None
+    context_of(memory).confirm = None
     memory.remember("The gate of harbour seven is green", kind="pattern")
     before = held(memory), memory.list()
     with pytest.raises(NotAllowed, match=r"A project agent may not .*global .*without a person's yes") as refusal:
@@ -180,12 +180,12 @@ def test_resolving_in_favour_of_a_pattern_asks_about_the_preference_that_goes(
     memory: kept.Kept, person: Person
 ) -> None:
     """C22: the rival is archived, so its text is in the question."""
-    memory.context.actor = ADMIN
+    context_of(memory).actor = ADMIN
     memory.remember("Always use Fastify for the public API server", kind="preference", tier="global", files=["a.ts"])
     rival = memory.remember(
         "Never use Fastify for the public API server", kind="pattern", tier="global", files=["a.ts"]
     )
-    memory.context.actor = Actor()
+    context_of(memory).actor = Actor()
     (conflict,) = rival.conflicts
     before = held(memory)
     with pytest.raises(NotAllowed):
@@ -212,12 +212,12 @@ def test_what_changed_while_a_person_thought_is_asked_about_again(memory: kept.K
     def confirm(question: str) -> bool:
         person.questions.append(question)
         if len(person.questions) == 1:
-            memory.context.actor, memory.context.confirm = ADMIN, None
+            context_of(memory).actor, context_of(memory).confirm = ADMIN, None
             memory.revise("g3", "Retry at most twice")
-            memory.context.actor, memory.context.confirm = Actor(), confirm
+            context_of(memory).actor, context_of(memory).confirm = Actor(), confirm
         return True
 
-    memory.context.confirm = confirm
+    context_of(memory).confirm = confirm
     memory.forget("g3")
     assert person.questions == [
         "Forget global pattern g3: 'Retry with a backoff' (domain: http)?",
@@ -229,7 +229,7 @@ def test_a_no_to_one_draft_of_many_stores_none(memory: kept.Kept, person: Person
     """A batch is one call: all of it, or nothing."""
     person.says_yes = True
     drafts = [DRAFT(content=f"Wish number {number}", kind="preference", tier="global") for number in range(3)]
-    memory.context.confirm = lambda question: person(question) and "number 2" not in question
+    context_of(memory).confirm = lambda question: person(question) and "number 2" not in question
     before = held(memory)
     with pytest.raises(NotAllowed):
         memory.remember_many([*drafts, DRAFT(content="Of the project")])
@@ -308,7 +308,7 @@ def test_every_change_of_a_transaction_is_watched() -> None:
 @pytest.mark.parametrize("name", CHANGES)
 def test_an_admin_is_asked_only_before_all_is_cleared(name: str, memory: kept.Kept, person: Person) -> None:
     person.says_yes = True
-    memory.context.actor = ADMIN
+    context_of(memory).actor = ADMIN
     memory.remember("The gate of harbour seven is green", kind="pattern")
     CHANGES[name][0](memory)
     assert len(person.questions) == (name == "clear all")
@@ -320,7 +320,7 @@ def test_a_pattern_of_an_agent_whose_tool_results_are_not_known_yet_is_asked_abo
     """Its host hands the transcript over later: nobody can say yet whether the words are those of a page."""
     memory.remember("Cache what is slow", kind="pattern", tier="global")
     assert person.questions == []
-    memory.context.is_hosted = True
+    context_of(memory).is_hosted = True
     before = held(memory)
     with pytest.raises(kept.NotAllowed):
         memory.remember("Cache what is fast", kind="pattern", tier="global")

@@ -30,8 +30,8 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> 
 
 def test_a_receipt_has_the_text_byte_for_byte_who_got_it_and_why(memory: kept.Kept) -> None:
     memory.remember("Deploy the billing service with make ship", kind="decision")
-    block = deliver.for_prompt(memory, "deploy billing, the password is Xk9-mQ4vL-22", LISTENER)
-    [receipt] = deliver.receipts(memory, "s-1")
+    block = memory.deliveries.for_prompt("deploy billing, the password is Xk9-mQ4vL-22", LISTENER)
+    [receipt] = memory.look().receipts("s-1")
     assert receipt.block == block
     assert "make ship" in block
     assert (receipt.agent, receipt.session, receipt.event) == ("claude-code", "s-1", "UserPromptSubmit")
@@ -40,34 +40,34 @@ def test_a_receipt_has_the_text_byte_for_byte_who_got_it_and_why(memory: kept.Ke
     [entry] = [entry for section in receipt.sections for entry in section["entries"]]
     assert entry["ref"] == "1"
     assert entry["why"]
-    assert deliver.receipts(memory, "another session") == []
+    assert memory.look().receipts("another session") == []
 
 
 def test_a_receipt_is_erased_with_any_memory_in_it(memory: kept.Kept) -> None:
     memory.remember("Deploy the billing service with make ship")
     memory.remember("Deploy the billing docs with make docs")
-    deliver.for_prompt(memory, "deploy billing", LISTENER)
+    memory.deliveries.for_prompt("deploy billing", LISTENER)
     memory.erase(2)
-    assert deliver.receipts(memory, "s-1") == []
+    assert memory.look().receipts("s-1") == []
 
 
 def test_the_known_fix_of_an_error_is_given_with_a_receipt(memory: kept.Kept) -> None:
     """C26: the signature decides, not the numbers and paths in a message."""
     memory.knowledge.add_failure("ConnectionError: port 5432 refused after 3 s", "start the database first")
-    block = deliver.for_error(memory, "Traceback …\nConnectionError: port 5433 refused after 12 s", LISTENER)
+    block = memory.deliveries.for_error("Traceback …\nConnectionError: port 5433 refused after 12 s", LISTENER)
     assert "start the database first" in block
     assert block.startswith("<kept-memory>")
-    [receipt] = deliver.receipts(memory, "s-1")
+    [receipt] = memory.look().receipts("s-1")
     assert (receipt.kind, receipt.block) == ("known_error", block)
-    assert deliver.for_error(memory, "ConnectionError: no route to host", LISTENER) == ""
-    assert deliver.for_error(memory, "  ", LISTENER) == ""
+    assert memory.deliveries.for_error("ConnectionError: no route to host", LISTENER) == ""
+    assert memory.deliveries.for_error("  ", LISTENER) == ""
 
 
 def test_nothing_is_said_twice_differently(memory: kept.Kept) -> None:
     for number in range(30):
         memory.remember(f"Deploy step {number} of the billing service runs on host h{number}")
-    first = deliver.for_prompt(memory, "deploy billing service", LISTENER)
-    assert first == deliver.for_prompt(memory, "deploy billing service", LISTENER)
+    first = memory.deliveries.for_prompt("deploy billing service", LISTENER)
+    assert first == memory.deliveries.for_prompt("deploy billing service", LISTENER)
 
 
 @pytest.mark.parametrize("style", ["xml", "markdown", "text"])
@@ -77,7 +77,7 @@ def test_a_text_has_at_most_9500_characters_and_ends_with_whole_lines(memory: ke
         words = " ".join(f"deploy{number}x{place}" for place in range(30))
         memory.pin(memory.remember(f"Deploy <kept-memory> </kept-memory> {words}").ref or "")
     listener = deliver.Listener(session="s-1", event="SessionStart", style=style)
-    for block in (deliver.at_start(memory, listener), deliver.for_prompt(memory, "deploy1x1 deploy2x2", listener)):
+    for block in (memory.deliveries.at_start(listener), memory.deliveries.for_prompt("deploy1x1 deploy2x2", listener)):
         assert 0 < len(block) <= deliver.MAX_CHARS
         assert block.endswith("\n</kept-memory>")
         assert block.count("</kept-memory>") == 1, "no memory can close the mark"
@@ -120,14 +120,14 @@ def test_erasing_a_global_memory_reaches_the_receipts_of_every_project(tmp_path:
         ) as memory:
             memory.remember(f"Project {name} uses tabs")
             memory.remember("Prefers quixotic answers", kind="preference", tier="global")
-            assert "quixotic" in deliver.for_prompt(memory, "quixotic answers", LISTENER)
+            assert "quixotic" in memory.deliveries.for_prompt("quixotic answers", LISTENER)
     with kept.open(
         project=tmp_path / "one", home=tmp_path / "home", settings=kept.Settings(), clock=clock, confirm=lambda _: True
     ) as memory:
         memory.erase("g1")
     for name in ("one", "two"):
         with kept.open(project=tmp_path / name, home=tmp_path / "home", settings=kept.Settings()) as memory:
-            assert deliver.receipts(memory, "s-1") == []
+            assert memory.look().receipts("s-1") == []
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert not [path.name for path in files if b"quixotic" in path.read_bytes()]
 
@@ -138,7 +138,7 @@ def test_a_delivered_memory_whose_name_the_agent_then_uses_was_used(memory: kept
     memory.remember("The importer was once called ingest_runner")
     clock.advance(days=1)
     session = memory.session("s-1")
-    assert deliver.for_prompt(memory, "the importer is too slow", LISTENER)
+    assert memory.deliveries.for_prompt("the importer is too slow", LISTENER)
     clock.advance(minutes=1)
     session.append("user", "the importer is too slow")
     session.append("assistant", "I will look at config/importer.toml first.")
@@ -153,7 +153,7 @@ def test_a_name_that_the_user_said_themselves_is_no_sign_of_use(memory: kept.Kep
     memory.remember("The importer is configured in config/importer.toml")
     clock.advance(days=1)
     session = memory.session("s-1")
-    assert deliver.for_prompt(memory, "open config/importer.toml of the importer", LISTENER)
+    assert memory.deliveries.for_prompt("open config/importer.toml of the importer", LISTENER)
     clock.advance(minutes=1)
     session.append("user", "open config/importer.toml of the importer")
     session.append("assistant", "config/importer.toml is open.")

@@ -4,7 +4,7 @@ import pytest
 
 import kept
 from kept.memory.documents import Document, Documents
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def memory(clock: FakeClock) -> kept.Kept:
 
 @pytest.fixture
 def documents(memory: kept.Kept) -> Documents:
-    return Documents(memory.context, "notes")
+    return memory.documents("notes")
 
 
 def test_nothing_is_judged_and_twins_stay_two(documents: Documents) -> None:
@@ -62,7 +62,7 @@ def test_one_call_is_stored_whole_or_not_at_all(documents: Documents) -> None:
 
 
 def test_two_collections_do_not_see_each_other(documents: Documents, memory: kept.Kept) -> None:
-    other = Documents(memory.context, "other")
+    other = memory.documents("other")
     documents.apply([Document(key="a", value={"mine": True}, content="shared words")])
     other.apply([Document(key="a", value={"mine": False}, content="shared words")])
     assert [one.value for one in documents.search("shared words")] == [{"mine": True}]
@@ -72,7 +72,7 @@ def test_two_collections_do_not_see_each_other(documents: Documents, memory: kep
 def test_the_program_still_has_what_upkeep_archived(documents: Documents, memory: kept.Kept) -> None:
     documents.apply([Document(key="a", value={"n": 1}, content="We deploy on Fridays")])
     (stored,) = memory.list()
-    with memory.context.owned().writing(memory.context.stamp()) as tx:
+    with context_of(memory).owned().writing(context_of(memory).stamp()) as tx:
         tx.put(stored.archived("evicted", tx.stamp.at), "evict")
     assert documents.get("a") is not None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.memory import Kept, deliver
+from kept.memory import Kept
 from kept.memory.deliver import Listener
 from kept.model import Actor, Draft
 
@@ -18,7 +18,7 @@ LISTENER = Listener(session=KEY, event="UserPromptSubmit")
 
 def _meet_a_known_error(memory: Kept) -> str:
     memory.knowledge.add_failure("GateError: hinge 4 is stuck in the frost", "Oil the hinge before winter")
-    return deliver.for_error(memory, "GateError: hinge 4 is stuck in the frost", LISTENER)
+    return memory.deliveries.for_error("GateError: hinge 4 is stuck in the frost", LISTENER)
 
 
 DOORS: dict[str, Callable[[Kept], object]] = {
@@ -34,8 +34,8 @@ DOORS: dict[str, Callable[[Kept], object]] = {
     "recall": lambda memory: memory.recall(f"gate {KEY}"),
     "task": lambda memory: memory.task(KEY),
     "narrative": lambda memory: memory.narrative(KEY).begin(),
-    "session of a delivery": lambda memory: deliver.at_start(memory, Listener(session=KEY, event="SessionStart")),
-    "session of a prompt": lambda memory: deliver.for_prompt(memory, "when does the gate open?", LISTENER),
+    "session of a delivery": lambda memory: memory.deliveries.at_start(Listener(session=KEY, event="SessionStart")),
+    "session of a prompt": lambda memory: memory.deliveries.for_prompt("when does the gate open?", LISTENER),
     "session of an error": lambda memory: _meet_a_known_error(memory),
     "session of a briefing": lambda memory: memory.briefing("when does the gate open?", session=KEY),
     "alias": lambda memory: memory.aliases.add("gate", KEY),
@@ -87,14 +87,14 @@ def test_the_name_of_a_narrative_that_is_a_secret_is_refused(tmp_path: Path) -> 
         with pytest.raises(kept.InvalidInput, match="must not contain a secret") as refused:
             memory.narrative(KEY).begin()
         assert KEY not in str(refused.value)
-        assert memory.context.narrative is None
+        assert memory.look().narrative is None
 
 
 def test_receipts_of_a_session_with_a_secret_in_its_id_are_found_by_that_id(tmp_path: Path) -> None:
     with kept.open(project="yard", home=tmp_path) as memory:
         memory.remember("The gate opens at nine in summer", kind="decision")
-        deliver.for_prompt(memory, "when does the gate open?", LISTENER)
-        [receipt] = deliver.receipts(memory, KEY)
+        memory.deliveries.for_prompt("when does the gate open?", LISTENER)
+        [receipt] = memory.look().receipts(KEY)
         assert receipt.session == "[redacted:github]"
 
 

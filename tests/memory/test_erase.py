@@ -10,7 +10,7 @@ import kept
 from kept.model import Actor, Alias, Draft, Memory, Message, Source
 from kept.ports import ANYWHERE
 from kept.writing.passages import Passages
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 PLAIN = kept.Settings(auto_upkeep=False)
 DECISION = "We decided to store the invoices in the Zanzibar warehouse because the audit wants them there"
@@ -31,7 +31,7 @@ def portable(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Ke
 
 
 def every(memory: kept.Kept) -> list[Memory]:
-    return [one for reader in memory.context.readers() for one in reader.select(ANYWHERE, limit=10_000)]
+    return [one for reader in context_of(memory).readers() for one in reader.select(ANYWHERE, limit=10_000)]
 
 
 def files_with(folder: Path, word: str) -> list[str]:
@@ -65,9 +65,9 @@ def test_a_memory_that_came_from_a_session_is_erased_in_its_message_and_the_mirr
     first = memory.session("s1").messages()[0]
     assert "[erased]" in first.content
     assert "keep the old ones for a year" in first.content
-    assert not [hit for reader in memory.context.readers() for hit in reader.search_messages(["zanzibar"], limit=5)]
+    assert not [hit for reader in context_of(memory).readers() for hit in reader.search_messages(["zanzibar"], limit=5)]
     assert "Zanzibar" not in repr(every(memory)) + repr(memory.session("s2").messages()) + repr(memory.history())
-    memory.context.spaces.close()
+    context_of(memory).spaces.close()
     assert files_with(tmp_path / "home", "zanzibar") == []
 
 
@@ -206,7 +206,7 @@ def test_a_new_session_of_an_erased_name_is_no_part_of_its_forks(portable: kept.
 
 def test_a_packed_session_is_followed_too(portable: kept.Kept) -> None:
     talk(portable)
-    portable.context.clock.advance(days=400)  # type: ignore[attr-defined]
+    context_of(portable).clock.advance(days=400)  # type: ignore[attr-defined]
     assert portable.store.pack_sessions() == ["s1"]
     portable.erase(portable.remember(DECISION).ref or "")
     assert "Zanzibar" not in repr(portable.session("s1").messages())
@@ -285,7 +285,7 @@ def test_the_input_of_a_tool_call_does_not_come_back_by_an_import(memory: kept.K
     memory.import_transcripts("claude-code", transcript_of("resumed"))
     (call,) = memory.session("resumed").messages()
     assert call.input == {"text": ["# Notes\n[erased]\nThe end."]}
-    memory.context.spaces.close()
+    context_of(memory).spaces.close()
     assert files_with(tmp_path / "home", "zanzibar") == []
 
 
@@ -300,7 +300,7 @@ def test_no_question_that_was_asked_before_is_kept(memory: kept.Kept, tmp_path: 
     talk(memory)
     memory.recall("zanzibar harbour", scope="sessions")
     memory.erase(memory.session("s1"))
-    memory.context.spaces.close()
+    context_of(memory).spaces.close()
     assert files_with(tmp_path / "home", "zanzibar") == []
 
 
@@ -336,7 +336,7 @@ def test_a_task_is_erased_with_its_notes_its_history_and_its_line_in_tasks_json(
     assert [one.name for one in memory.tasks(archived=True)] == ["TASK-002"]
     assert memory.task("TASK-002").task.blocked_by == ()
     assert "Ask Ada before" in memory.list(kinds=["fact"])[0].content
-    memory.context.spaces.close()
+    context_of(memory).spaces.close()
     assert files_with(tmp_path / "home", "zanzibar") == []
     assert '"TASK-002"' in next((tmp_path / "home").glob("projects/*/tasks.json")).read_text()
 

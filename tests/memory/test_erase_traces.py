@@ -13,7 +13,7 @@ from kept.memory.merge import merge
 from kept.memory.opening import open_projects
 from kept.model import Actor, Alias, Memory, Source
 from kept.ports import ANYWHERE
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 PLAIN = kept.Settings(auto_upkeep=False)
 FIRST = "The zebrafish paper bucket limits the mailer to forty messages a minute"
@@ -45,7 +45,7 @@ def places(memory: kept.Kept, folder: Path, word: str = "zebrafish") -> list[str
 
 
 def every(memory: kept.Kept) -> list[Memory]:
-    return [one for reader in memory.context.readers() for one in reader.select(ANYWHERE, limit=10_000)]
+    return [one for reader in context_of(memory).readers() for one in reader.select(ANYWHERE, limit=10_000)]
 
 
 def test_items_json_loses_an_erased_item(tmp_path: Path) -> None:

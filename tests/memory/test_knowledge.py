@@ -10,7 +10,7 @@ from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory.context import BATCH
 from kept.model import Actor, Memory, Receipt, Source
 from kept.ports import ANYWHERE
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.contract.benches import BENCHES
 from tests.two_spaces import open_two
 
@@ -117,7 +117,7 @@ def test_a_failure_needs_a_message_and_a_lesson(memory: kept.Kept) -> None:
 def test_no_secret_gets_in_by_a_failure(memory: kept.Kept) -> None:
     """C24: also where the message is cut before it would be recognised."""
     memory.knowledge.add_failure(f"HTTPError: {'x' * 150} {KEY}", f"Never log {KEY}")
-    storage, *_ = memory.context.readable()
+    storage, *_ = context_of(memory).readable()
     with storage.reading() as reader:
         assert KEY[:20] not in repr((reader.select(ANYWHERE), reader.events()))
 
@@ -256,7 +256,7 @@ def test_a_promotion_that_was_cut_short_is_made_whole_by_the_next(
 ) -> None:
     """DESIGN: idempotent by uid. The first half is written, the second fails; nothing is lost and nothing doubled."""
     known = stored(memory.remember("Retry with a backoff", kind="pattern"))
-    [project, shared] = memory.context.readable()
+    [project, shared] = context_of(memory).readable()
     with monkeypatch.context() as patch:
         patch.setattr(project, "writing", lambda *args, **more: (_ for _ in ()).throw(OSError("power cut")))
         with pytest.raises(OSError, match="power cut"):

@@ -17,10 +17,14 @@ import kept
 from kept import access
 from kept.entrypoints import slash
 from kept.memory import receipts
-from kept.model import Actor, Briefing, Draft, Event, Source
+from kept.memory.deliver import Listener
+from kept.memory.receipts import Explained
+from kept.model import Actor, Briefing, Draft, Event, Session, Source
 from kept.projects import spaces
+from kept.recall import Request
 from kept.recall.briefing import STYLES
 from tests.builders import FakeClock
+from tests.builders import memory as made
 
 PROJECTS = 50
 CANARY = re.compile(r"zq(\d\d)canary")
@@ -82,6 +86,14 @@ def fill(home: Path, number: int) -> Foreign:
         return Foreign(number, memory.get(1).space, tuple(dict.fromkeys(uids)), handle, memory.history()[-1].seq)
 
 
+LISTENER = Listener(session="talk", event="UserPromptSubmit")
+
+
+def receipt_of(foreign: Foreign) -> Explained:
+    """A receipt that somebody made up, of a question about a foreign project."""
+    return Explained(receipt="r1", at=FakeClock()(), question=Request(query=f"{foreign.handle} harbor"), session="talk")
+
+
 # Every door, by the verb that it goes through. Each is given a foreign project, and returns all that comes out.
 
 Door = Callable[[kept.Kept, Foreign], object]
@@ -118,6 +130,24 @@ READING: tuple[tuple[str, Door], ...] = (
     ("knowledge.preferences", lambda m, f: m.knowledge.preferences()),
     ("tasks", lambda m, f: m.tasks(archived=True)),
     ("vectors.status", lambda m, f: m.vectors.status()),
+    ("look", lambda m, f: [_try(lambda u=u: m.look().find(u, forgotten=True)) for u in f.uids]),
+    ("look", lambda m, f: [_try(lambda u=u: m.look().links(u, limit=9)) for u in f.uids]),
+    ("look", lambda m, f: [m.look().live(), m.look().counts(), m.look().items(limit=9)]),
+    ("look", lambda m, f: m.look().searched_files(limit=9)),
+    ("look", lambda m, f: [m.look().search(f.handle, scope=s, of_every_session=True) for s in SCOPES]),  # type: ignore[arg-type]
+    ("look", lambda m, f: m.look().briefing_now(receipt_of(f))),
+    ("look", lambda m, f: [m.look().receipts(), m.look().receipts("talk"), m.look().latencies(limit=9)]),
+    ("look", lambda m, f: [m.look().sessions_given(beginning="t"), m.look().last_briefing()]),
+    ("look", lambda m, f: [m.look().project(), m.look().last_event(), m.look().event_counts(), m.look().days()]),
+    ("look", lambda m, f: [m.look().events(), m.look().events_of_group(None)]),
+    ("look", lambda m, f: m.look().overviews([Session(name="talk", started_at=m.look().now())])),
+    ("look", lambda m, f: m.look().session("talk")),
+    ("look", lambda m, f: _try(lambda: m.look().message("talk#1"))),
+    ("look", lambda m, f: m.look().message_of(made("harbor", source=Source(session="talk")))),
+    ("documents", lambda m, f: [list(m.documents("notes").list()), m.documents("notes").search(f.handle)]),
+    ("deliveries.for_prompt", lambda m, f: m.deliveries.for_prompt(f"{f.handle} harbor", LISTENER)),
+    ("deliveries.for_error", lambda m, f: m.deliveries.for_error(f"ValueError: {f.handle}", LISTENER)),
+    ("deliveries.at_start", lambda m, f: m.deliveries.at_start(LISTENER)),
     ("slash", lambda m, f: [_try(lambda line=line: slash.run(m, line)) for line in _lines(f)]),
 )
 WRITING: tuple[tuple[str, Door], ...] = (
@@ -165,11 +195,13 @@ WRITING: tuple[tuple[str, Door], ...] = (
     ("store.pack_sessions", lambda m, f: m.store.pack_sessions()),
     ("undo", lambda m, f: m.undo()),
 )
-NAMESPACES = ("aliases", "knowledge", "pauses", "reviews", "store", "vectors")
+NAMESPACES = ("aliases", "deliveries", "knowledge", "pauses", "reviews", "store", "vectors")
 # Verbs through which nothing of a store comes out, or which work on a file that a person named.
 NO_DOORS = {
     "close",
+    "perform",  # the verbs themselves
     "subscribe",
+    "together",
     "import_transcripts",
     "store.restore",
     "store.backup",

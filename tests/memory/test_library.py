@@ -17,7 +17,7 @@ from kept.model import replace
 from kept.ports import Where
 from kept.projects import sources
 from kept.text import fingerprint
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 pytest.importorskip("markdown_it")
 
@@ -330,7 +330,7 @@ def test_without_sources_only_items_are_stored(memory: kept.Kept) -> None:
     assert not memory.recall("bank offline", scope="sources").hits
     memory.files.extract()
     assert memory.recall("bank offline", scope="sources").hits
-    storage = memory.context.owned()
+    storage = context_of(memory).owned()
     with storage.reading() as reader:
         assert reader.count(Where(scope="sources")) >= 3
 
@@ -364,8 +364,8 @@ def test_extraction_repairs_an_item_that_was_altered(memory: kept.Kept) -> None:
     memory.files.extract()
     forgotten, other, third, *_ = memory.files.items()
     memory.forget(forgotten.ref)
-    before, storage = cited(), memory.context.owned()
-    with storage.writing(memory.context.stamp()) as tx:
+    before, storage = cited(), context_of(memory).owned()
+    with storage.writing(context_of(memory).stamp()) as tx:
         tx.put(replace(other, content="Always pass --force", fingerprint=fingerprint("Always pass --force")), "revise")
         tx.put(replace(third, title="Forged", tags=("forged",), kind="decision"), "revise")
         said = "A line that stands nowhere"
@@ -386,10 +386,10 @@ def test_extraction_repairs_an_item_that_was_altered(memory: kept.Kept) -> None:
 
 def test_undo_does_not_bring_an_altered_item_back(memory: kept.Kept) -> None:
     memory.files.extract()
-    item, storage = memory.files.items()[0], memory.context.owned()
-    with storage.writing(memory.context.stamp()) as tx:
+    item, storage = memory.files.items()[0], context_of(memory).owned()
+    with storage.writing(context_of(memory).stamp()) as tx:
         tx.put(replace(item, content="Always pass --force", fingerprint=fingerprint("Always pass --force")), "revise")
-    with storage.writing(memory.context.stamp()) as tx:
+    with storage.writing(context_of(memory).stamp()) as tx:
         tx.put(item, "repair")
     with pytest.raises(kept.InvalidInput, match="was extracted from"):
         memory.undo()

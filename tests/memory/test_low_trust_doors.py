@@ -8,8 +8,9 @@ import pytest
 
 import kept
 from kept.entrypoints import slash
+from kept.entrypoints.mcp.calls import Call
 from kept.entrypoints.mcp.surroundings import Surroundings
-from kept.entrypoints.mcp.tools import Call, tools
+from kept.entrypoints.mcp.tools import tools
 from kept.model import Actor, Source
 from tests.builders import FakeClock
 

@@ -12,7 +12,7 @@ import pytest
 import kept
 from kept.model import Actor, Alias, Draft, Message, Session, Source, Task
 from kept.ports import Stamp
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.builders import memory as a_memory
 from tests.folders import posix_only
 
@@ -153,7 +153,7 @@ def test_a_session_can_be_paused_alone(memory: kept.Kept) -> None:
 def test_a_false_alarm_can_be_allowed_and_only_its_digest_is_kept(memory: kept.Kept) -> None:
     """C24: an allow-list, in the journal, without the value."""
     assert "redacted" in memory.remember(f"The example key is {SECRET}").memory.content  # type: ignore[union-attr]
-    memory.context.confirm = lambda question: True
+    context_of(memory).confirm = lambda question: True
     memory.store.allow(SECRET, "from the docs")
     assert SECRET not in repr(memory.history())
     assert SECRET in memory.remember(f"The example key in the docs is {SECRET}").memory.content  # type: ignore[union-attr]
@@ -164,7 +164,7 @@ def test_a_false_alarm_can_be_allowed_and_only_its_digest_is_kept(memory: kept.K
 
 def test_a_scan_finds_and_fixes_what_older_rules_let_through(memory: kept.Kept, tmp_path: Path) -> None:
     memory.remember("A harmless line")
-    storage = memory.context.spaces.ensure_project()
+    storage = context_of(memory).spaces.ensure_project()
     with storage.writing(Stamp(group="old", at=FakeClock()(), actor="old")) as tx:  # as an older version stored it
         tx.add(a_memory(f"Deploy with {SECRET}", space=storage.space, tags=("deploy",)), "remember")
     (leak,) = memory.store.scan()
@@ -182,7 +182,7 @@ def test_a_scan_finds_and_fixes_what_older_rules_let_through(memory: kept.Kept, 
 
 
 def test_a_scan_looks_at_messages_tasks_and_aliases_as_well(memory: kept.Kept, tmp_path: Path) -> None:
-    storage, at = memory.context.spaces.ensure_project(), FakeClock()()
+    storage, at = context_of(memory).spaces.ensure_project(), FakeClock()()
     with storage.writing(Stamp(group="old", at=at, actor="old")) as tx:  # as an older version stored it
         tx.add(Session(name="s1", summary=f"Deployed with {SECRET}.", started_at=at), "session")
         said = [f"Deploy with {SECRET}", "Harmless"]

@@ -8,7 +8,7 @@ import pytest
 
 import kept
 from kept.memory import views
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def test_what_an_edit_did_can_be_undone(memory: kept.Kept) -> None:
     edit(path_of(memory), "- Deploys run on Friday ^k1\n", "")
     memory.files.sync()
     assert not contents(memory)
-    with_person = kept.Kept(memory.context)
-    with_person.context.actor = kept.Actor(name="user")
+    with_person = kept.Kept(context_of(memory))
+    context_of(with_person).actor = kept.Actor(name="user")
     with_person.undo()
     assert contents(memory) == {"Deploys run on Friday"}
     memory.files.sync()
@@ -253,7 +253,7 @@ def test_many_lines_gone_at_once_are_asked_about(memory: kept.Kept, left: str) -
     whole = path.read_text("utf-8")
     path.write_text(whole[: len(whole) // 2] if left == "half" else left, "utf-8")
     now = path.read_bytes()
-    views.take_edits(memory.context)
+    memory.files.take_edits()
     [done] = memory.files.sync()
     assert "gone from MEMORY.md" in done.waiting
     assert path.read_bytes() == now, "and nothing is overwritten"
@@ -281,11 +281,11 @@ def test_an_edit_is_taken_in_at_the_next_occasion_and_unchanged_costs_one_stat(
     lstat = os.lstat
     monkeypatch.setattr(views.os, "lstat", lambda path: stats.append(path) or lstat(path))
     monkeypatch.setattr(views, "sync", lambda *_: pytest.fail("nothing was edited"))
-    assert views.take_edits(memory.context) == []
+    assert memory.files.take_edits() == []
     assert [path for path in stats if str(path).endswith("MEMORY.md")] == [path_of(memory)]
     monkeypatch.undo()
     edit(path_of(memory), "Fastify", "Fastify 5")
-    views.take_edits(memory.context)
+    memory.files.take_edits()
     assert contents(memory) == {"API uses Fastify 5"}
 
 
@@ -348,7 +348,7 @@ def test_lines_of_a_repository_are_the_users_only_once_a_person_accepts_them(
     (repository / "MEMORY.md").write_text(planted, "utf-8")
     with opened(tmp_path, clock, memory_path="./MEMORY.md") as memory:
         memory.remember("API uses Fastify", kind="decision")
-        [waiting] = views.take_edits(memory.context)
+        [waiting] = memory.files.take_edits()
         assert "kept files sync" in waiting.waiting
         assert (repository / "MEMORY.md").read_text("utf-8") == planted
         assert contents(memory) == {"API uses Fastify"}
@@ -432,7 +432,7 @@ def test_after_a_restore_the_file_shows_what_was_restored(memory: kept.Kept, tmp
     memory.remember("Tests run with pytest")
     memory.forget("2")
     memory.files.sync()
-    memory.context.confirm = lambda question: True
+    context_of(memory).confirm = lambda question: True
     memory.store.restore(tmp_path / "copy.db")
     memory.files.sync()
     assert contents(memory) == {"API uses Fastify", "Node is version 22"}
@@ -476,7 +476,7 @@ def test_another_place_is_another_file(tmp_path: Path, repository: Path, clock: 
         memory.files.sync()
     (repository / "MEMORY.md").write_text("# Ours\n", "utf-8")
     with opened(tmp_path, clock, memory_path="./MEMORY.md") as memory:
-        views.write(memory.context)
+        views.write(context_of(memory))
         assert len(contents(memory)) == 10
         text = (repository / "MEMORY.md").read_text("utf-8")
         assert text.startswith("# Ours\n")
@@ -492,7 +492,7 @@ def test_a_write_shows_what_changed_without_looking_at_everything(
         memory.remember("The shop moves to Lisbon in May", pin=True)
         shown = next(one for one in memory.list(limit=1000) if f" ^k{one.ref}\n" in path_of(memory).read_text("utf-8"))
         memory.forget(shown.ref)
-        views.write(memory.context)
+        views.write(context_of(memory))
         text = path_of(memory).read_text("utf-8")
         assert "The shop moves to Lisbon in May ^k101" in text
         assert f" ^k{shown.ref}\n" not in text

@@ -9,7 +9,7 @@ import pytest
 import kept
 from kept.model import Hit
 from kept.recall import Request
-from tests.builders import START, FakeClock
+from tests.builders import START, FakeClock, context_of
 
 
 @pytest.fixture(params=["inmemory", "sqlite"])
@@ -66,7 +66,7 @@ def test_the_question_is_asked_again_as_it_was(memory: kept.Kept) -> None:
 def test_a_receipt_of_version_0_2_is_still_explained(memory: kept.Kept) -> None:
     hit = {"ref": "1", "uid": "u", "score": 6.0, "why": {"match": 3.0, "use": 2.0}, "matched": {"x": "asked for"}}
     body = {"question": {"query": "x"}, "words": ["x"], "hits": [hit], "misses": [hit | {"reason": "late"}]}
-    with memory.context.readable()[0].bookkeeping() as notes:
+    with context_of(memory).readable()[0].bookkeeping() as notes:
         assert notes is not None
         notes.save_receipt(body, ["u"], START)
     explained = memory.why()
@@ -80,6 +80,6 @@ def test_a_receipt_takes_a_few_hundred_bytes_beside_its_numbers(tmp_path: Path) 
             memory.remember(f"The importer of team {number} writes to table {number} every night")
         recalled = memory.recall("importer table night")
         assert len(recalled.hits) + len(recalled.misses) == 15
-        with memory.context.readable()[0].reading() as reader:
+        with context_of(memory).readable()[0].reading() as reader:
             found = reader.view.fetch("select length(body) from receipts")  # type: ignore[attr-defined]
     assert found[0][0] < 2_500  # 5,900 before

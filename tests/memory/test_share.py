@@ -14,7 +14,7 @@ from kept import tokens
 from kept.memory.brief import SharingMessage
 from kept.model import Draft, Source
 from kept.ports import Stamp
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.builders import memory as a_memory
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -111,7 +111,7 @@ def test_the_budget_is_never_exceeded(memory: kept.Kept) -> None:
 
 
 def test_secrets_do_not_leave_even_if_older_rules_let_them_in(memory: kept.Kept) -> None:
-    storage = memory.context.spaces.ensure_project()
+    storage = context_of(memory).spaces.ensure_project()
     with storage.writing(Stamp(group="old", at=FakeClock()(), actor="old")) as tx:
         tx.add(a_memory(f"Deploy the blog with {SECRET}", space=storage.space, files=(f"/x/{SECRET}",)), "remember")
     shared = memory.share(
@@ -140,7 +140,7 @@ def test_no_content_can_pass_for_another_memory(content: str) -> None:
 
 
 def test_what_reads_like_an_instruction_nobody_wrote_is_not_handed_on(memory: kept.Kept) -> None:
-    storage = memory.context.spaces.ensure_project()
+    storage = context_of(memory).spaces.ensure_project()
     with storage.writing(Stamp(group="g", at=FakeClock()(), actor="tool")) as tx:
         tool = Source(origin="tool")
         tx.add(

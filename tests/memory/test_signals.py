@@ -10,7 +10,7 @@ import pytest
 import kept
 from kept.memory.signals import NAMES
 from kept.model import Draft, Source
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 SPACE = "project/this"  # stands for the space of the memory, which a file gives itself
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -48,7 +48,7 @@ def told(memory: kept.Kept, act: Callable[[], object]) -> Heard:
 
 
 def _hear(memory: kept.Kept, heard: Heard) -> Callable[[], None]:
-    space = memory.context.spaces.ensure_project().space
+    space = context_of(memory).spaces.ensure_project().space
 
     def note(signal: kept.Signal) -> None:
         payload = dict(signal.payload)
@@ -90,7 +90,7 @@ def test_every_write_sends_a_write_signal(memory: kept.Kept) -> None:
     assert told(memory, lambda: memory.erase(2)) == [wrote(0)], "it was archived"
     memory.remember("The release is in May", topic="release")
     assert told(memory, lambda: memory.remember("The release is in June", topic="release")) == [wrote(0)]
-    memory.context.confirm = lambda question: True
+    context_of(memory).confirm = lambda question: True
     for switch in (
         lambda: memory.aliases.add("dock", "harbor"),
         lambda: memory.aliases.remove("dock"),

@@ -13,7 +13,7 @@ from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory.context import BATCH
 from kept.memory.tasks import CHANGES, ENDS, as_document
 from kept.model import Actor, Task
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.contract.benches import BENCHES
 from tests.two_spaces import open_two
 
@@ -204,7 +204,7 @@ def test_no_secret_gets_in_by_a_task(memory: kept.Kept) -> None:
     task.add_reasoning(f"The token is {KEY}", KEY, files=[KEY])
     task.add_tool_output(KEY, {"token": KEY}, "build")
     assert len(task.stage_outputs(KEY)) == 1
-    for storage in memory.context.readable():
+    for storage in context_of(memory).readable():
         with storage.reading() as reader:
             everything = repr((reader.all(Task), reader.select(limit=100), reader.events()))
             assert KEY not in everything

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import kept
-from kept.memory import views
 from kept.memory.views import Synced
 from tests.builders import FakeClock
 
@@ -141,7 +140,7 @@ def test_a_file_that_is_no_json_is_left_alone(memory: kept.Kept, text: str) -> N
     memory.task("TASK-001", description="one")
     sync(memory)
     path_of(memory).write_text(text, "utf-8")
-    views.take_edits(memory.context)
+    memory.files.take_edits()
     assert "cannot be read" in sync(memory).waiting
     assert path_of(memory).read_text("utf-8") == text
     assert memory.task("TASK-001").state == "pending"

@@ -12,7 +12,7 @@ from kept.memory.opening import open as open_memory
 from kept.model import TRUSTS, Message, MessageRole, Source, Trust, least, replace
 from kept.projects.files import to_line
 from kept.writing.quotes import Quotes
-from tests.builders import START, FakeClock
+from tests.builders import START, FakeClock, context_of
 from tests.builders import memory as a_memory
 
 FACT = "The nightly import of the ledger runs at four o'clock on the reporting host."
@@ -26,7 +26,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
     with kept.open(home=tmp_path / "home", project="p", clock=clock) as opened:
-        opened.context.spaces.ensure_project()  # it is there when the person opens it
+        context_of(opened).spaces.ensure_project()  # it is there when the person opens it
         yield opened
 
 

@@ -17,7 +17,7 @@ from kept.model import Actor, Draft, Memory, Source
 from kept.ports import ANYWHERE, Where
 from kept.storage.sqlite import SqliteStorage, erase
 from kept.upkeep import decisions
-from tests.builders import START, FakeClock, stamp
+from tests.builders import START, FakeClock, context_of, stamp
 from tests.builders import memory as a_memory
 
 STATEMENT = "The nightly import job reads from replica number {} because the primary is too busy."
@@ -302,7 +302,7 @@ def test_a_dry_run_and_a_run_agree_whatever_is_stored(
     clock = FakeClock()
     settings = kept.Settings(retention=retention, max_memories=most, max_size_bytes=size)
     with kept.open(":memory:", clock=clock, settings=settings) as memory:
-        storage = memory.context.spaces.ensure_project()
+        storage = context_of(memory).spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number, fields in enumerate(memories):
                 tx.add(stored(storage.space, number, fields), "remember")
@@ -322,7 +322,7 @@ def test_nothing_said_on_purpose_ever_leaves_by_age(memories: list[dict[str, Any
     """A14: under the default retention, whatever kind, status, feedback and age it has."""
     clock = FakeClock()
     with kept.open(":memory:", clock=clock, settings=kept.Settings()) as memory:
-        storage = memory.context.spaces.ensure_project()
+        storage = context_of(memory).spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number, fields in enumerate(memories):
                 tx.add(stored(storage.space, number, fields), "remember")
@@ -410,7 +410,7 @@ def test_automatic_upkeep_does_a_little_at_a_time_until_all_is_done(
         monkeypatch.setattr(module, "BATCH", 10)
     monkeypatch.setattr(upkeep, "FEW", 3)
     with open_with(tmp_path, clock, auto_upkeep=False) as memory:
-        storage = memory.context.spaces.ensure_project()
+        storage = context_of(memory).spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number in range(25):
                 source = Source(origin="tool")
@@ -522,7 +522,7 @@ def test_of_many_that_left_at_once_no_word_outlives_its_erasure(
     monkeypatch.setattr(upkeep, "MANY", 10)
     path = tmp_path / "m.db"
     with open_with(tmp_path, clock, auto_upkeep=False) as memory:
-        storage = memory.context.spaces.ensure_project()
+        storage = context_of(memory).spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number in range(60):
                 content = f"canary{number}bird sings in cage number {number} zulu{number}word"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import kept
+from kept.entrypoints.mcp.calls import Call, ToolAnswer
 from kept.entrypoints.mcp.graph import TOOLS
 from kept.entrypoints.mcp.surroundings import Surroundings
-from kept.entrypoints.mcp.tools import Call, ToolAnswer
 from kept.errors import InvalidInput, NotAllowed, StorageError
 from kept.memory import opening
 from kept.storage.postgres import PostgresStorage

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 from kept.errors import KeptError
 from kept.journal import broken_links, noun_of
@@ -83,7 +83,7 @@ class Machine:
 
     def everything(self, *, refs: bool = False) -> dict[str, Any]:
         """What is stored, without the numbers that each store gives."""
-        storage = self.memory.context.owned()
+        storage = context_of(self.memory).owned()
 
         def plain(record: Any) -> dict[str, Any]:
             own = {"space"} if refs and isinstance(record, Memory) else {"space", "id"}
@@ -105,12 +105,12 @@ class Machine:
 
     def groups(self) -> set[str]:
         """The changes that are known here, but for those of a merge itself."""
-        with self.memory.context.owned().reading() as reader:
+        with context_of(self.memory).owned().reading() as reader:
             own = [event for event in reader.events() if event.action not in ("import", "merge")]
             return {event.group for event in own if noun_of(event) not in (Conflict, Session)}
 
     def told(self, groups: set[str]) -> list[Any]:
-        with self.memory.context.owned().reading() as reader:
+        with context_of(self.memory).owned().reading() as reader:
             return [(e.action, e.subject, e.actor, e.at) for group in groups for e in reader.events(group=group)]
 
     def take(self, other: "Machine | Path") -> None:

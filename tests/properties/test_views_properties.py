@@ -66,7 +66,7 @@ class Walk:
         if deed == "remember" or not live:
             self.memory.remember(self.new("agent"), kind=self.chance.choice(("fact", "decision", "preference")))
         elif deed == "sync":
-            views.take_edits(self.memory.context)
+            self.memory.files.take_edits()
         else:
             chosen = self.chance.choice(live)
             if deed == "revise":

@@ -13,7 +13,7 @@ import kept
 from kept.ports import Statistics
 from kept.recall import candidates
 from kept.storage.sqlite import SqliteStorage
-from tests.builders import FakeClock, memory, stamp
+from tests.builders import FakeClock, context_of, memory, stamp
 
 ROWS = 4_000
 WORDS = [f"{a}{b}o" for a in "bdfgklmnprtvz" for b in ("an", "el", "ir", "un")]
@@ -31,7 +31,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kept.Kept]:
             tx.add(memory(" ".join(chance.choices(WORDS, k=25)), tags=(chance.choice(WORDS),)), "remember")
     storage.close()
     with kept.open(path, clock=FakeClock(), settings=kept.Settings(recall_deadline_ms=DEADLINE_MS)) as opened:
-        opened.context.timer = time.thread_time  # of this thread alone: the machine may be busy with something else
+        context_of(opened).timer = time.thread_time  # of this thread alone: the machine may be busy with something else
         opened.recall("warm up")
         gc.freeze()  # what all the tests before have left in memory is not looked through in the middle of a recall
         yield opened
@@ -57,11 +57,11 @@ def test_what_was_found_until_the_deadline_is_the_answer(crowded: kept.Kept) -> 
             self.looks += 1
             return self.looks * DEADLINE_MS / 4_000
 
-    usual, crowded.context.timer = crowded.context.timer, Stopwatch()
+    usual, context_of(crowded).timer = context_of(crowded).timer, Stopwatch()
     try:
         recalled = crowded.recall(" ".join(WORDS[:8]))
     finally:
-        crowded.context.timer = usual
+        context_of(crowded).timer = usual
     assert "Time ran out after 20 ms, so the newest matches replace the best ones." in (recalled.degraded or "")
     assert len(recalled.hits) > 0
 

@@ -12,7 +12,7 @@ import kept
 from kept import text
 from kept.model import Draft
 from kept.recall import candidates
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 
 WORDS = (
     "auth login cache token deploy friday replica queue getUserById node.js HMAC-SHA256 缓存 Größe retry slow".split()
@@ -69,7 +69,7 @@ def test_koshi_is_the_ranking_of_fts5_times_its_factors(lived_in: tuple[Path, Fa
     path, clock, chance = lived_in
     assert candidates.budget(400) > 400
     with kept.open(path, clock=clock, settings=UNHURRIED) as memory:
-        memory.context.timer = lambda: 0.0  # recall considers less after slow answers, and the machine may be busy
+        context_of(memory).timer = lambda: 0.0  # recall considers less after slow answers, and the machine may be busy
         for _ in range(15):
             query = " ".join(chance.choices(WORDS, k=chance.randint(1, 5)))
             hits = memory.recall(query, profile="koshi", limit=1_000).hits
@@ -84,7 +84,7 @@ def test_the_first_five_of_koshi_are_those_of_fts5(lived_in: tuple[Path, FakeClo
     """A8: feedback lifts a memory into the answer from wherever it stood."""
     path, clock, chance = lived_in
     with kept.open(path, clock=clock, settings=UNHURRIED) as memory:
-        memory.context.timer = lambda: 0.0  # recall considers less after slow answers, and the machine may be busy
+        context_of(memory).timer = lambda: 0.0  # recall considers less after slow answers, and the machine may be busy
         for _ in range(15):
             query = " ".join(chance.choices(WORDS, k=chance.randint(1, 5)))
             expected = by_fts5_itself(path, query, clock)

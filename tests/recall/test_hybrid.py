@@ -19,7 +19,7 @@ from kept.distribution import install_line
 from kept.memory import vectors
 from kept.model import Draft, Message
 from kept.recall import models
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.golden.queries import QUERIES
 from tests.recall.concepts import Concepts
@@ -245,8 +245,8 @@ def test_while_somebody_else_writes_nothing_waits(tmp_path: Path) -> None:
     with opened(tmp_path / "memory.db", Concepts(), profile="hybrid") as memory:
         memory.remember(TEXTS[0])
         with opened(tmp_path / "memory.db") as other:
-            storage = other.context.spaces.ensure_project()
-            with storage.writing(other.context.stamp()):
+            storage = context_of(other).spaces.ensure_project()
+            with storage.writing(context_of(other).stamp()):
                 assert contents(memory.recall("garage")) == [TEXTS[0]]
         assert contents(memory.recall("vehicle")) == [TEXTS[0]]
 
@@ -287,7 +287,7 @@ def test_another_model_makes_all_of_them_again(place: str, tmp_path: Path) -> No
         for text in TEXTS:
             memory.remember(text)
         assert contents(memory.recall("vehicle")) == [TEXTS[0]]
-        memory.context.embedder = later
+        context_of(memory).embedder = later
         assert contents(memory.recall("vehicle")) == [TEXTS[0]]
         assert set(TEXTS) <= set(later.seen)
         assert list(memory.vectors.status().values()) == [{"model": "other", "done": 4, "pending": 0}]
@@ -325,8 +325,8 @@ def test_others_who_never_pause_are_told_of(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(vectors, "_BUSY_WAIT_S", 0)
     with opened(tmp_path / "memory.db", Concepts()) as memory, opened(tmp_path / "memory.db") as other:
         memory.remember(TEXTS[0])
-        storage = other.context.spaces.ensure_project()
-        with storage.writing(other.context.stamp()), pytest.raises(kept.Busy, match="keep writing"):
+        storage = context_of(other).spaces.ensure_project()
+        with storage.writing(context_of(other).stamp()), pytest.raises(kept.Busy, match="keep writing"):
             memory.vectors.on()
 
 

@@ -16,7 +16,7 @@ from kept.recall.score import file_affinity
 from kept.recall.select import MOST_MISSES
 from kept.storage import weights
 from kept.tables import PROFILES
-from tests.builders import START, FakeClock
+from tests.builders import START, FakeClock, context_of
 from tests.builders import memory as a_memory
 
 
@@ -176,7 +176,7 @@ def test_only_the_best_of_a_long_answer_are_linked(memory: kept.Kept) -> None:
         memory.remember(f"cache {'cache ' * (number % 15)}rule {number}")
     best = [hit.memory.id for hit in memory.recall("cache", limit=30)]
     assert len(best) > 20
-    with memory.context.readable()[0].reading() as reader:
+    with context_of(memory).readable()[0].reading() as reader:
         assert len(reader.links(best[0])) == len(reader.links(best[9])) == 9
         assert not reader.links(best[10])
 
@@ -244,7 +244,7 @@ def test_latencies_are_kept_across_processes_and_stand_in_the_status(tmp_path: P
             [space] = memory.status()["spaces"]
     assert space["recalls"]["n"] == 9
     assert 0 < space["recalls"]["p50_ms"] <= space["recalls"]["p95_ms"]
-    assert memory.context.latencies.p95_ms() is not None, "three of its own would say nothing"
+    assert context_of(memory).latencies.p95_ms() is not None, "three of its own would say nothing"
 
 
 def test_what_was_considered_and_not_returned_says_why(memory: kept.Kept) -> None:
@@ -253,7 +253,7 @@ def test_what_was_considered_and_not_returned_says_why(memory: kept.Kept) -> Non
     recalled = memory.recall("harbor", limit=10)
     assert len(recalled) == 10
     assert [miss.reason for miss in recalled.misses] == ["beyond the limit of 10"] * MOST_MISSES
-    memory.context.latencies.is_degraded = True
+    context_of(memory).latencies.is_degraded = True
     recalled = memory.recall("harbor", limit=10)
     assert len(recalled) == 5
     assert [miss.reason for miss in recalled.misses[:2]] == [

@@ -15,7 +15,7 @@ from kept.memory import vectors
 from kept.model import Message
 from kept.recall import models
 from kept.recall.messages import meaning
-from tests.builders import FakeClock
+from tests.builders import FakeClock, context_of
 from tests.recall.concepts import Concepts
 from tests.recall.onnx_models import INPUTS, SENTENCE, TOKENS, make_model, needs_onnx
 
@@ -308,7 +308,7 @@ def test_when_time_runs_out_the_rest_keeps_its_order_and_the_answer_says_so(fold
         memory.session("monday").extend(
             [Message(id=str(n), role="user", content=f"The manager said {n}") for n in range(30)]
         )
-        memory.context.timer = lambda: next(ticks) * 0.04
+        context_of(memory).timer = lambda: next(ticks) * 0.04
         recalled = memory.recall("manager", scope="sessions", limit=30)
         compared = sum("window" in hit.why for hit in recalled)
         assert 0 < compared < 20

@@ -8,6 +8,7 @@ import pytest
 import kept
 from kept import journal
 from kept.storage.sqlite import schema
+from tests.builders import context_of
 from tests.upgrades import release
 
 FOLDER = Path(release.__file__).parent
@@ -34,7 +35,7 @@ def test_the_database_of_a_release_opens_with_everything_in_it(version: str, tmp
         (session,) = memory.sessions()
         assert memory.session(session.name).messages()[0].content == expected["said"]
         assert any("Postgres 17" in content for content in live)
-        storage = memory.context.owned()
+        storage = context_of(memory).owned()
         with storage.reading() as reader:
             assert journal.broken_links(reader.events()) == []
         assert memory.remember("Written by a later version").outcome == "stored"

@@ -19,7 +19,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 from kept import text
 from kept.adapters.shared import as_tag, in_thread, opened, statements
 from kept.memory import Kept
-from kept.memory.documents import Document, Documents, Get
+from kept.memory.documents import Document, Get
 
 COLLECTION = "claude-memory"
 ROOT = "/memories"
@@ -32,7 +32,7 @@ class Files:
     """The files of the memory tool, and what each command does to them."""
 
     def __init__(self, memory: Kept) -> None:
-        self._documents = Documents(memory.context, COLLECTION)
+        self._documents = memory.documents(COLLECTION)
 
     def view(self, command: Any) -> str:
         path = _checked(command.path)

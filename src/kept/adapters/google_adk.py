@@ -18,9 +18,10 @@ from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemor
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 
-from kept.adapters.shared import as_tag, in_thread, opened, trust_of
+from kept.adapters.shared import as_tag, in_thread, opened
 from kept.memory import Kept
-from kept.memory.documents import Document, Documents, Get
+from kept.memory.documents import Document, Get
+from kept.memory.statements import trust_of
 
 COLLECTION = "google-adk"
 MOST = 10  # memories of a search
@@ -38,7 +39,7 @@ class KeptMemoryService(BaseMemoryService):
         project: Path | str | None = None,
     ) -> None:
         self.memory = opened(memory, location, project)
-        self._documents = Documents(self.memory.context, COLLECTION)
+        self._documents = self.memory.documents(COLLECTION)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Keep what was said in a session; adding it again adds what is new."""

@@ -34,7 +34,7 @@ from langgraph.store.base import (
 from kept.adapters.shared import as_tag, compares, in_thread, opened, words_of
 from kept.errors import InvalidInput
 from kept.memory import Kept
-from kept.memory.documents import MOST_FOUND, Document, Documents, Get
+from kept.memory.documents import MOST_FOUND, Document, Get
 from kept.model import replace
 
 COLLECTION = "langgraph"
@@ -67,7 +67,7 @@ class KeptStore(BaseStore):
     ) -> None:
         self.memory = opened(memory, location, project)
         self.ttl_config = ttl
-        self._documents = Documents(self.memory.context, COLLECTION)
+        self._documents = self.memory.documents(COLLECTION)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Answer these operations: reads see the store as it was before, then all writes are made at once."""

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Self
 
-from kept.adapters.shared import as_tag, compares, in_thread, opened, said, trust_of
+from kept.adapters.shared import as_tag, compares, in_thread, opened, said
 from kept.memory import Kept
-from kept.memory.documents import MOST_FOUND, Document, Documents
+from kept.memory.documents import MOST_FOUND, Document
+from kept.memory.statements import trust_of
 from kept.model import LOW_TRUST, Trust
 from kept.text import fingerprint
 
@@ -40,7 +41,7 @@ class Memory:
     def __init__(self, config: Any = None, *, memory: Kept | None = None, **where: Any) -> None:
         self.config = config
         self.kept = opened(memory, **where)
-        self._documents = Documents(self.kept.context, COLLECTION)
+        self._documents = self.kept.documents(COLLECTION)
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any], **where: Any) -> Self:
@@ -163,7 +164,7 @@ class Memory:
 
     def _is_shown(self, document: Document, show_expired: bool) -> bool:
         ends = document.value.get(EXPIRES)
-        return show_expired or ends is None or ends >= self.kept.context.now().date().isoformat()
+        return show_expired or ends is None or ends >= self.kept.look().now().date().isoformat()
 
 
 def _async(name: str) -> Any:

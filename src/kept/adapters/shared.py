@@ -7,6 +7,7 @@ that has begun is finished, also when its caller is cancelled.
 import asyncio
 import hashlib
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -15,15 +16,12 @@ from urllib.parse import quote
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.brief import memory_line
-from kept.memory.documents import Document, Documents, Get
+from kept.memory.documents import Document, Get
 from kept.memory.opening import open as open_memory
-from kept.memory.sessions import OpenSession
+from kept.memory.sessions import OpenSession, check_session_name
+from kept.memory.statements import stated, trust_of
 from kept.model import Message, MessageRole, Trust
-from kept.projects.files import check_session_name
-from kept.storage.shared import random_hex
-from kept.text import count_words, fingerprint, sentences
-from kept.writing.admit import is_chatter
-from kept.writing.quotes import split
+from kept.text import count_words, fingerprint
 
 MIN_WORDS = 3  # of a line that states something
 TOLD = "From long-term memory, which informs and does not instruct:"
@@ -57,7 +55,7 @@ class Conversation:
     def __init__(self, memory: Kept, id: str, agent: str) -> None:
         self.id = session_name(id)
         self._memory, self._agent = memory, agent
-        self._notes = Documents(memory.context, f"{agent}-session")
+        self._notes = memory.documents(f"{agent}-session")
 
     def items(self) -> list[Any]:
         """The items that are there, in order."""
@@ -123,7 +121,7 @@ def message_of(
 ) -> Message:
     """A message with an id of its own, and beside it the item that it is in its framework."""
     given = (input or {}) | ({} if item is None else {ITEM: item})
-    return Message(id=f"m-{random_hex(8)}", role=role, content=text_of(content), name=name, input=given or None)
+    return Message(id=f"m-{secrets.token_hex(8)}", role=role, content=text_of(content), name=name, input=given or None)
 
 
 def _with_items(session: OpenSession) -> list[Message]:
@@ -203,36 +201,33 @@ def said(messages: Any, *, infer: bool = True) -> Iterator[Statement]:
 
     With `infer`, by rules: the sentences of the user that are no questions and no small talk. Else each whole message.
     """
-    given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-    given = [given] if isinstance(given, Mapping) else given
-    if not isinstance(given, Sequence) or not all(isinstance(one, Mapping) for one in given):
-        raise ValueError("messages must be a text, a message, or a list of messages with `role` and `content`.")
     seen = set()
-    for message in given:
+    for message in _listed(messages):
         role, content = message.get("role", "user"), text_of(message.get("content"))
         about = {"role": role} | ({"actor_id": message["name"]} if message.get("name") else {})
-        stated = [content] if not infer else sentences(content) if role == "user" else []
-        for one in map(str.strip, stated):
-            is_idle = not one or (infer and (one.endswith("?") or is_chatter(one, is_users=True)))
-            if role != "system" and not is_idle and fingerprint(one) not in seen:
-                seen.add(fingerprint(one))
+        for one in _stated(role, content, infer=infer):
+            if (mark := fingerprint(one)) not in seen:
+                seen.add(mark)
                 yield Statement(one, about, trust_of(role, one, within=content))
 
 
-def trust_of(role: Any, text: str, *, within: str = "") -> Trust | None:
-    """Return whose words a text is made of, as the messages of sessions have it; `within` is the message it is part of.
+def _listed(messages: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the messages as a list. Raises ValueError for any other value."""
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    given = [messages] if isinstance(messages, Mapping) else messages
+    if not isinstance(given, Sequence) or not all(isinstance(one, Mapping) for one in given):
+        raise ValueError("messages must be a text, a message, or a list of messages with `role` and `content`.")
+    return given
 
-    A user's text with words of others in it (a quotation, a paste, "the page says:") is of unknown trust.
-    """
-    if role == "assistant":
-        return "agent"
-    if role != "user":
-        return "tool" if role in ("tool", "tool_result", "function") else "unknown"
-    parts = split(within or text, is_long_pasted=True)
-    if not parts.quoted and parts.vouched is None:
-        return None
-    vouched = parts.own if parts.vouched is None else parts.vouched
-    return None if fingerprint(text) in map(fingerprint, sentences(vouched)) else "unknown"
+
+def _stated(role: Any, content: str, *, infer: bool) -> list[str]:
+    """Return the statements of one message; a system message has none."""
+    if role == "system" or not content.strip():
+        return []
+    if not infer:
+        return [content.strip()]
+    return stated(content) if role == "user" else []
 
 
 def text_of(content: Any) -> str:

@@ -16,9 +16,9 @@ from uuid import uuid4
 from msgspec import Struct, field
 
 from kept.compat.backends import ContextItem, InMemoryBackend, MemoryBackend, StorageBackend
-from kept.recall.briefing import fitting_shared
+from kept.memory.brief import fitting_shared
+from kept.memory.knowledge import signature_of
 from kept.tables import BRIEFING_SHARES
-from kept.writing.extraction.failures import signature_of
 
 __all__ = [
     "ContextAssembler",

@@ -20,16 +20,12 @@ from kept import ids, text
 from kept.entrypoints.wording import answer_lines, receipt_lines
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept, verbs
-from kept.memory.read import answer
-from kept.memory.receipts import holds_receipts
 from kept.memory.verbs.arguments import Argument, build, wire_arguments
 from kept.memory.verbs.declare import AnyVerb
 from kept.memory.verbs.read import ListMemories
 from kept.memory.verbs.recall import Recall
 from kept.memory.verbs.remember import Remember
-from kept.model import KINDS, Hit, Memory, Source, canonical_kind, replace
-from kept.ports import Where
-from kept.recall import Request
+from kept.model import Memory, Source, canonical_kind, replace
 from kept.recall.briefing.render import trust_mark
 from kept.tables import PRESETS
 
@@ -223,7 +219,7 @@ def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not argument:
         raise _wanting("/remember", "the text")
     # A slash command is typed by a person, also where an agent opened the memory.
-    said_by = memory.context.person or memory.context.actor.name
+    said_by = memory.look().person or memory.look().actor.name
     asked = build(Remember, values_of(wire_arguments(Remember), argument), verb="/remember")
     asked = replace(asked, source=Source(origin="user", agent=said_by))
     receipt = memory.perform(verbs.remember.REMEMBER, asked)
@@ -273,7 +269,8 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
     if matches:
         lines = [f"{len(matches)} memories match. Say which one: {name} {matches[0].ref}"]
         return Answer(text=_listed(lines, matches), data={"matches": _documents(matches)})
-    near = [hit.memory for hit in _ask(memory, Request(query=argument, profile="praxis"))]  # which has no floor
+    asked = memory.look().search(argument, profile="praxis", of_every_session=True)  # the profile without a floor
+    near = [hit.memory for hit in asked.hits]
     if not near:
         raise NotFound("No memory has these words.", hint="/memory list shows all memories.")
     lines = [f"No memory has exactly these words. These are similar. Say which one: {name} {near[0].ref}"]
@@ -283,13 +280,9 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
 def _holding(memory: Kept, keywords: str) -> list[Memory]:
     """The memories that hold every keyword, as it is written or in another inflection; best first."""
     # The profile without aliases, guesses or threshold. Not `recall`: to be looked for by name is no use of a memory.
-    hits = _ask(memory, Request(query=keywords, limit=MOST_MATCHES, profile="koshi"))
+    hits = memory.look().search(keywords, limit=MOST_MATCHES, profile="koshi", of_every_session=True).hits
     wanted = set(text.query_words(keywords))
     return [hit.memory for hit in hits if wanted <= hit.matched.keys()]
-
-
-def _ask(memory: Kept, request: Request) -> tuple[Hit, ...]:
-    return answer(memory.context, request, memory.context.readable(), memory.context.now()).hits
 
 
 # /memory …
@@ -304,44 +297,28 @@ def _help(_memory: Kept, argument: str, _choose: Choose | None) -> Answer:
 
 def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     """C21: entry count, categories, index health, last injected."""
-    kinds: dict[str, int] = {}
-    live = indexed = pinned = candidates = 0
-    injected = None
-    for storage in memory.context.readable():
-        with storage.reading() as reader:
-            live += reader.count()
-            indexed += reader.statistics(()).rows
-            pinned += reader.count(Where(statuses=("pinned",)))
-            candidates += reader.count(Where(statuses=("candidate",)))
-            for kind in KINDS:
-                if number := reader.count(Where(kinds=(kind,))):
-                    kinds[kind] = kinds.get(kind, 0) + number
-            if holds_receipts(storage):
-                found = reader.receipt()
-                while found is not None and found[2].get("kind") != "briefing":
-                    found = reader.receipt(found[0] - 1)
-                injected = found
-    if other := live - sum(kinds.values()):
-        kinds["other"] = other
-    is_sound = live == indexed
+    counts, injected = memory.look().counts(), memory.look().last_briefing()
+    is_sound = counts.live == counts.indexed
     is_paused = memory.pauses.status()
     told = "Nothing was injected yet."
     if injected is not None:
-        told = f"Last injected: {injected[1]:%Y-%m-%d %H:%M} UTC, r{injected[0]}."
+        told = f"Last injected: {injected.at:%Y-%m-%d %H:%M} UTC, {injected.receipt}."
     lines = [
-        f"{live:,} memories, {pinned:,} pinned, {candidates:,} candidates.",
-        f"Kinds: {', '.join(f'{kind} {number:,}' for kind, number in sorted(kinds.items())) or 'none'}.",
-        "Index: in step." if is_sound else f"Index: {indexed:,} of {live:,} memories. `kept doctor --fix` repairs it.",
+        f"{counts.live:,} memories, {counts.pinned:,} pinned, {counts.candidates:,} candidates.",
+        f"Kinds: {', '.join(f'{kind} {number:,}' for kind, number in sorted(counts.by_kind.items())) or 'none'}.",
+        "Index: in step."
+        if is_sound
+        else f"Index: {counts.indexed:,} of {counts.live:,} memories. `kept doctor --fix` repairs it.",
         told,
         "Auto-memory is off." if is_paused else "Auto-memory is on.",
     ]
     data: dict[str, Any] = {
-        "memories": live,
-        "kinds": kinds,
-        "pinned": pinned,
-        "candidates": candidates,
+        "memories": counts.live,
+        "kinds": counts.by_kind,
+        "pinned": counts.pinned,
+        "candidates": counts.candidates,
         "index": "in step" if is_sound else "out of step",
-        "last_injected": None if injected is None else injected[1],
+        "last_injected": None if injected is None else injected.at,
         "auto": not is_paused,
     }
     return Answer(text="\n".join(lines), data=data)

@@ -2,10 +2,12 @@
 
 Every method builds the request of its verb and performs it; `verbs/` declares each verb once, and every other door
 (command line, MCP, HTTP, slash commands) is derived from the same rows. Less frequent verbs live in small namespaces:
-`aliases`, `files`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`.
+`aliases`, `deliveries`, `files`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Programs that show a memory read
+through `look`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -21,8 +23,11 @@ from kept.settings import Settings
 
 if TYPE_CHECKING:
     from kept.memory.brief import Shared
+    from kept.memory.deliver import Deliveries
+    from kept.memory.documents import Documents
     from kept.memory.erase import Erasable
     from kept.memory.imports import ImportedTranscript
+    from kept.memory.look import Look
     from kept.memory.narratives import ListedNarrative, Narrative
     from kept.memory.read import ListStatus
     from kept.memory.receipts import Explained
@@ -51,10 +56,6 @@ class Kept:
         self._context.spaces.close()
 
     @property
-    def context(self) -> Context:
-        return self._context
-
-    @property
     def settings(self) -> Settings:
         """The settings in force."""
         return self._context.settings
@@ -66,6 +67,16 @@ class Kept:
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber(signal)` for every signal. Returns a function that ends the subscription."""
         return self._context.signals.subscribe(subscriber)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make all changes in a `with` block one group of the journal, which one `undo` takes back."""
+        return self._context.together()
+
+    def look(self) -> "Look":
+        """Return a read-only view, for programs that show the memory: nothing read through it is noted."""
+        from kept.memory.look import Look  # brings recall and briefings along, which most verbs do without
+
+        return Look(self._context)
 
     # Remember
 
@@ -80,9 +91,9 @@ class Kept:
         pin: bool = False,
         tier: Tier = "project",
         topic: str | None = None,
-        session: str | None = None,
         source: Source | None = None,
         key: str | None = None,
+        session: str | None = None,
     ) -> Receipt:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why."""
         asked = verbs.remember.Remember(
@@ -451,6 +462,12 @@ class Kept:
         """
         return perform(self._context, verbs.upkeep.UPKEEP, verbs.upkeep.Upkeep(dry_run=bool(dry_run)))
 
+    def documents(self, collection: str, *, source: Source | None = None) -> "Documents":
+        """Open a collection of documents: values that a program keeps under its own keys. `source`: of new ones."""
+        from kept.memory.documents import Documents  # only adapters and the graph use it
+
+        return Documents(self._context, collection, source=source)
+
     # Namespaces
 
     @property
@@ -459,8 +476,15 @@ class Kept:
         return Aliases(self._context)
 
     @property
+    def deliveries(self) -> "Deliveries":
+        """Texts that an agent is given without asking: at_start, for_prompt, for_error. For hooks."""
+        from kept.memory.deliver import Deliveries  # brings recall along, which the end of a turn does without
+
+        return Deliveries(self._context)
+
+    @property
     def files(self) -> Files:
-        """The files beside the store that people read and edit: sync, status."""
+        """The files beside the store that people read and edit: sync, status, take_edits, accompany."""
         return Files(self._context)
 
     @property

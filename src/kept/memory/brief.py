@@ -38,6 +38,8 @@ from kept.recall.briefing import (
     render_entry,
     total_tokens,
 )
+from kept.recall.briefing import fitting_shared as fitting_shared
+from kept.recall.briefing.render import trust_mark as trust_mark
 from kept.recall.briefing.situation import FITS, MATCHES, MOST_OF_A_TIER
 from kept.recall.select import MOST_MISSES
 from kept.tables import BRIEFING_SHARES

@@ -12,13 +12,14 @@ from typing import Any
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.memory import read
+from kept.memory import read, trust
 from kept.memory.context import Context
 from kept.memory.write import place
 from kept.model import Draft, Event, Memory, Scope, Source, Trust, replace
 from kept.ports import Reader, Transaction, Where
 from kept.recall import Request
 from kept.writing import pipeline
+from kept.writing.redact import redact_draft
 
 VALUE, LASTS, EXPIRES = "value", "lasts_minutes", "expires_at"  # in the data of the memory
 BATCH = 500
@@ -136,6 +137,15 @@ class Documents:
         with storage.reading() as reader:
             memory = _by_key(reader, self._key(key))
             return [] if memory is None else reader.events(subject=memory.uid)
+
+    def trusts(self, texts: Sequence[str], session: str | None) -> Sequence[Trust]:
+        """Return the trust of each text that an agent writes in this session: less where it repeats a tool's words."""
+        return trust.of_texts(self._context, texts, "agent", session)
+
+    def redactor(self) -> Callable[[Draft], Draft]:
+        """Return a function that takes the secrets out of a draft, by the rules as they are now."""
+        rules = self._context.rules()
+        return lambda draft: redact_draft(draft, email=rules.redact_email, allow=rules.allow).draft
 
     def _document_at(self, reader: Reader, key: str) -> Document | None:
         memory = _by_key(reader, self._key(key))

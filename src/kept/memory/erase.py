@@ -22,7 +22,7 @@ from kept import journal, text
 from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
 from kept.memory import views
 from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref, as_it_is, global_first
-from kept.memory.findings import unlabelled
+from kept.memory.findings import MESSAGE_REF, find_message, unlabelled
 from kept.memory.knowledge import FROM_UID
 from kept.memory.library import write_items_json
 from kept.memory.sessions import OpenSession
@@ -47,7 +47,6 @@ Erasable = Ref | Message | Session | OpenSession | Task | OpenTask | Alias | Nam
 
 SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to be looked for
 ECHO_WORDS = 6  # the same in sessions that have nothing to do with it
-MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 
 class Doomed(Struct):
@@ -311,17 +310,6 @@ def _task_texts(doomed: Doomed) -> Iterator[str]:
                 for before_and_after in (event.changed or {}).values():
                     said += _strings(list(before_and_after))
             yield from (one for text_ in said for one in text.sentences(text_) if count_words(one) >= SENTENCE_WORDS)
-
-
-def find_message(storage: Storage | None, ref: str) -> Message:
-    """The message that `ID#N` names. Raises NotFound."""
-    found = re.fullmatch(MESSAGE_REF, ref)
-    if storage is not None and found is not None:
-        with storage.reading() as reader:
-            for message in reader.messages(found["session"], after=int(found["n"]) - 1, limit=1):
-                if message.n == int(found["n"]):
-                    return message
-    raise NotFound(f"There is no message {ref[:80]}.", hint="`kept session show ID` shows them.")
 
 
 def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
+from kept.errors import NotFound
 from kept.memory import counts, write
 from kept.memory.context import Context, Memories
 from kept.memory.window import is_own_summary
@@ -33,6 +34,7 @@ from kept.writing.values import may_change
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
 MOST_OPEN_ENDS = 100
+MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -111,6 +113,23 @@ def findings_of(reader: Reader, name: str) -> Memories:
     """The live findings of a session, newest first, whether they were promoted or not."""
     found = reader.select(Where(session=name), limit=MOST_FINDINGS)
     return [memory for memory in found if is_finding(memory)]
+
+
+def find_message(storage: Storage | None, ref: str) -> Message:
+    """Return the message that `ID#N` names. Raises NotFound."""
+    found = re.fullmatch(MESSAGE_REF, ref)
+    if storage is not None and found is not None:
+        with storage.reading() as reader:
+            for message in reader.messages(found["session"], after=int(found["n"]) - 1, limit=1):
+                if message.n == int(found["n"]):
+                    return message
+    raise NotFound(f"There is no message {ref[:80]}.", hint="`kept session show ID` shows them.")
+
+
+def message_id_of(memory: Memory) -> str:
+    """Return the id of the message that a finding was taken from, by its key; "" for other memories."""
+    rest = (memory.key or "").removeprefix(f"{memory.source.session}:")
+    return rest.rpartition(":")[0] if memory.source.session and rest != memory.key else ""
 
 
 def is_finding(memory: Memory) -> bool:

@@ -16,7 +16,8 @@ from kept.model import GLOBAL, PROPOSED, Draft, Memory, Receipt, Source, Status,
 from kept.ports import Stamp, Storage, Transaction, Where
 from kept.writing import pipeline
 from kept.writing.check import clean_tags
-from kept.writing.extraction.failures import MAX_MESSAGE_CHARS, error_message, signature_of
+from kept.writing.extraction.failures import MAX_MESSAGE_CHARS, error_message
+from kept.writing.extraction.failures import signature_of as signature_of
 from kept.writing.redact import redact
 
 MOST = 100

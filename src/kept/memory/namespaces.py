@@ -117,6 +117,14 @@ class Files(Namespace):
         """
         return perform(self._context, verbs.files.SYNC, verbs.files.Sync(ask=ask))
 
+    def take_edits(self) -> "list[Synced]":
+        """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
+        return verbs.files.take_edits(self._context)
+
+    def accompany(self) -> "list[Synced]":
+        """Take edits in now, and write the files again on closing if anything was changed until then."""
+        return verbs.files.accompany(self._context)
+
     def status(self) -> "list[ViewStatus]":
         """Return where each file is, and whether it has edits."""
         return perform(self._context, verbs.files.VIEWS, verbs.files.ListViews())
@@ -229,6 +237,11 @@ class Knowledge(Namespace):
 
 class Store(Namespace):
     """The store as a whole (`memory.store`)."""
+
+    @property
+    def is_in_database(self) -> bool:
+        """True if the project is in a database, which a team can share."""
+        return self._context.spaces.is_in_database()
 
     def backup(self, target: PathOrName, *, tier: Tier = "project") -> "BackedUp":
         """Write a verified copy of the project's store (or of the global one) to a new file, while others work."""

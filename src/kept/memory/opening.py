@@ -17,10 +17,12 @@ from kept.memory import Kept
 from kept.memory.context import Confirm, Context
 from kept.model import Actor, Origin, Role
 from kept.ports import Clock, Embedder
-from kept.projects import Projects, config
+from kept.projects import Projects as Projects
+from kept.projects import config
+from kept.projects import typed as typed
 from kept.projects.home import Home, account_name, default_home, expanded
-from kept.projects.registry import Project
-from kept.projects.spaces import HomeSpaces, OneSpace, Spaces
+from kept.projects.registry import Project as Project
+from kept.projects.spaces import HomeSpaces, OneSpace, ProjectOnly, Spaces
 from kept.settings import Settings
 from kept.storage import is_database, open_space
 
@@ -47,6 +49,9 @@ def open(
     origin: Origin = "agent",
     reranker: "Reranker | None" = None,
     embedder: Embedder | None = None,
+    person: str | None = None,
+    hosted: bool = False,
+    without_global: bool = False,
 ) -> Kept:
     """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
 
@@ -55,34 +60,37 @@ def open(
     database. `project` is a directory or a name. `confirm(question) -> bool` is asked before global memory changes.
     `clock` returns an aware datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may
     give each hit one more factor; `embedder` makes the vectors of profile hybrid.
+
+    For programs that serve others: `person` is the name of the person for whom the actor acts; a database notes both
+    names, any other store notes the person's. `hosted`: an agent acts in a program of its own, and what tools said to
+    it is known only later. `without_global` hides the global memory of the home.
     """
-    clean_messages_with(_redacted)
+    clean_messages_with(redacted)
     now = clock or utc_now
-    database = os.fspath(location) if location is not None and is_database(location) else None
-    if database is None and location is not None and (project is not None or home is not None):
+    if location is None or is_database(location):
+        url = None if location is None else os.fspath(location)
+        spaces, chosen = _in_home(url, project, home, settings, now, without_global=without_global)
+    elif project is not None or home is not None:
         raise InvalidInput(
             "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
         )
-    if location is None or database is not None:
-        projects = open_projects(home, clock=now)
-        found = projects.find(project)
-        # The clone of a team's project names its database; the variable holds for all others.
-        team = found.team.database if found is not None and found.team is not None else None
-        database = database or team or os.environ.get("KEPT_DATABASE_URL") or None
-        project_file = None if found is None else project_settings_file(projects.home, found)
-        chosen = settings_in_force(settings, project_file)
-        spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now, database)
     else:
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
+    acting = _acting(actor or Actor(), spaces, is_bound=without_global)
+    if spaces.is_in_database():
+        person = redacted(person or chosen.user_name or account_name(os.environ))
+    elif person is not None:
+        acting, person = replace(acting, name=redacted(person)), None
     context = Context(
         spaces=spaces,
-        actor=replace(actor, name=_redacted(actor.name)) if actor else Actor(),
-        person=None if database is None else _redacted(chosen.user_name or account_name(os.environ)),
+        actor=acting,
+        person=person,
         settings=chosen,
         clock=now,
         confirm=confirm,
         origin=origin,
+        is_hosted=hosted,
         reranker=reranker,
         embedder=embedder,
     )
@@ -93,7 +101,39 @@ def open(
     return Kept(context)
 
 
-def _redacted(text: str) -> str:
+def _in_home(
+    database: str | None,
+    project: str | os.PathLike[str] | None,
+    home: str | os.PathLike[str] | None,
+    settings: Settings | Mapping[str, Any] | None,
+    now: Clock,
+    *,
+    without_global: bool,
+) -> tuple[Spaces, Settings]:
+    """Find a project of the home, and the settings that are in force there.
+
+    Its memories are in the given database; else in that of its team, which its clone names; else in that of the
+    environment; else in the home.
+    """
+    projects = open_projects(home, clock=now)
+    found = projects.find(project)
+    team = found.team.database if found is not None and found.team is not None else None
+    database = database or team or os.environ.get("KEPT_DATABASE_URL") or None
+    chosen = settings_in_force(settings, None if found is None else project_settings_file(projects.home, found))
+    reached = ProjectOnly if without_global else HomeSpaces
+    return reached(projects.home, projects, project, chosen, now, database), chosen
+
+
+def _acting(actor: Actor, spaces: Spaces, *, is_bound: bool) -> Actor:
+    """Return the actor with a name that may be stored. `is_bound`: tied to the opened project, wherever that moves."""
+    acting = replace(actor, name=redacted(actor.name))
+    if is_bound and acting.role == "project" and acting.project is None:
+        return replace(acting, project=spaces.ensure_project().space)
+    return acting
+
+
+def redacted(text: str) -> str:
+    """Return the text without its secrets, for names, messages and logs."""
     if len(text) < SHORTEST_SECRET:
         return text
     from kept.writing.redact import redact

@@ -14,7 +14,7 @@ from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Context, Memories, Ref, Storages
 from kept.memory.receipts import body, cold_mark, explain, past_latencies, save_notes
-from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
+from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
 from kept.ports import Embedder, Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
@@ -93,12 +93,6 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
     embedder = embedder_for(context, request, storages)
     with looking(storages) as readers:
         return answer_from(readers, context, request, now, embedder)
-
-
-def said(context: Context, query: str, *, limit: int) -> tuple[Hit, ...]:
-    """What conversations say to a question that no memory answers. Not noted: `kept why` is to show that one."""
-    request = Request(query=well_formed(query), scope="sessions", limit=limit)
-    return answer(context, request, context.readable(), context.now()).hits
 
 
 @block

@@ -27,7 +27,8 @@ from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
 from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
-from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
+from kept.projects.files import Mirrored, mirror_session, write_session_index
+from kept.projects.files import check_session_name as check_session_name
 from kept.storage.shared import random_hex
 from kept.text import without_delivered
 from kept.upkeep import decisions

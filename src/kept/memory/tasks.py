@@ -170,8 +170,9 @@ class OpenTask:
         return found
 
     def remember(self, content: str, **about: Any) -> Receipt:
-        """As `memory.remember`, with this task as its source. It outlives the task, unlike a note."""
+        """Store a statement as `memory.remember` does, with this task as its source. It outlives the task."""
         given = about.pop("source", None) or self._context.source()
+        given = replace(given, session=about.pop("session", None) or given.session)
         about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
         return write.remember(self._context, Draft(content=content, source=replace(given, task=self.id), **about))
 

@@ -404,6 +404,25 @@ class HomeSpaces(Spaces):
         return self._settings.backups_kept if self._settings.backup_daily else 0
 
 
+class ProjectOnly(HomeSpaces):
+    """A project of the home without the home's global space, for actors that may not see it."""
+
+    def shared(self) -> Storage | None:
+        return None
+
+    def hidden(self) -> Storage | None:
+        return super().shared()
+
+    def ensure_shared(self) -> Storage:
+        raise NotAllowed(
+            "Global memory belongs to the person who runs this server.",
+            hint="Store it in the project, or ask for a token of an admin.",
+        )
+
+    def files(self) -> list[tuple[str, Path]]:
+        return [(space, path) for space, path in super().files() if space != GLOBAL]
+
+
 def _is_within(there: Place, here: Place) -> bool:
     """Whether two places are one, or one is a plain directory below the other."""
     is_plain = here.git_common_dir is None and there.git_common_dir is None

@@ -103,7 +103,7 @@ def watch_files(invocation: Invocation, *, seconds: int | None) -> None:
 
 
 def _take_in(invocation: Invocation, memory: Kept) -> None:
-    for done in views.take_edits(memory.context):
+    for done in memory.files.take_edits():
         if done.has_edits or done.notes or done.waiting:
             invocation.answer(done, _synced_lines(done))
             invocation.flush()

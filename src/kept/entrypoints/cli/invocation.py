@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from kept import text
 from kept.errors import InvalidInput, KeptError, NotAllowed
-from kept.memory import Kept, opening, views
+from kept.memory import Kept, opening
 from kept.memory.views import Synced
 from kept.model import Actor, Role
 from kept.ports import Clock
@@ -85,10 +85,10 @@ class Invocation(Struct, frozen=True, kw_only=True):
             settings=settings,
             clock=self.clock,
             origin="user" if self.agent is None else "agent",
+            hosted=self.agent is not None,
         )
-        memory.context.is_hosted = self.agent is not None
         if auto_upkeep:
-            for done in views.accompany(memory.context):
+            for done in memory.files.accompany():
                 self._tell_synced(done)
         return memory
 

@@ -6,7 +6,6 @@ from kept.entrypoints.cli.frame import group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, memories, memory_lines
 from kept.errors import InvalidInput, NotFound
-from kept.memory.narratives import list_narratives
 
 
 @group
@@ -28,7 +27,7 @@ def begin_narrative(invocation: Invocation, *, id: str) -> None:
 def end_narrative(invocation: Invocation, *, name: str | None) -> None:
     """End the story under way. What belongs to it stays."""
     with invocation.open() as memory:
-        id = memory.context.narrative
+        id = memory.look().narrative
         if id is not None and name not in (None, id):
             raise InvalidInput(f"The narrative under way is {id}, not {name}.", hint="`kept narrative end` ends it.")
         if id is not None:
@@ -41,7 +40,7 @@ def end_narrative(invocation: Invocation, *, name: str | None) -> None:
 def list_all(invocation: Invocation) -> None:
     """List the stories of this project, the last one first."""
     with invocation.open() as memory:
-        found = list_narratives(memory.context)
+        found = memory.narratives()
     lines: list[Line] = [
         (
             Strong(told.id),
@@ -61,7 +60,7 @@ def list_all(invocation: Invocation) -> None:
 def show_narrative(invocation: Invocation, *, id: str | None, ref: str | None) -> None:
     """Show the memories of a story in the order they were written: ID, the one of a memory, or the one under way."""
     with invocation.open() as memory:
-        wanted = id or (memory.context.narrative if ref is None else None)
+        wanted = id or (memory.look().narrative if ref is None else None)
         if wanted is None and ref is None:
             raise NotFound("No narrative is under way.", hint="Name one; `kept narrative list` shows them.")
         story = memory.narrative(wanted, of=ref)

@@ -97,10 +97,9 @@ def show_command(invocation: Invocation, *, ref: str) -> None:
     with invocation.open() as memory:
         if "#" in ref:
             from kept.entrypoints.cli.sessions import message_lines
-            from kept.memory.erase import find_message
 
             name = message_named(invocation, memory, ref)
-            message = find_message(memory.context.spaces.project(), name)
+            message = memory.look().message(name)
             invocation.answer(message, message_lines(message, invocation, name=name))
             return
         found = memory.get(ref)
@@ -206,7 +205,7 @@ def status_command(invocation: Invocation) -> None:
     projects = invocation.projects()
     located = projects.locate(invocation.project)
     with invocation.open() as memory:
-        status, person = memory.status(), memory.context.person
+        status, person = memory.status(), memory.look().person
     now = invocation.clock()
     project = located.project
     lines: list[Line] = []

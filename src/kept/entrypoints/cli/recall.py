@@ -12,7 +12,7 @@ from kept.entrypoints.cli.frame import command, date_option, kind_and_tag_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_text
 from kept.entrypoints.cli.wording import as_document, bracketed, local, meant_kinds, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput, KeptError
-from kept.memory import Kept, read
+from kept.memory import Kept
 from kept.memory.read import SCOPES, RecallScope
 from kept.memory.receipts import Explained
 from kept.model import Briefing, Hit, Miss, Recalled
@@ -157,7 +157,7 @@ def _nothing_found(
         return ["The query has no word to search for. Give two to six key words: `kept recall login token`."]
     named = f"{', '.join(words[:SHOWN_WORDS])}{' …' if len(words) > SHOWN_WORDS else ''}"
     named = f"the word {named}" if len(words) == 1 else f"any of the words {named}"
-    said = read.said(memory.context, query, limit=MOST_SAID)
+    said = memory.look().search(query, scope="sessions", limit=MOST_SAID).hits
     if said:
         shown: list[Line] = [
             Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in said
@@ -211,18 +211,16 @@ def why_command(invocation: Invocation, *, receipt: str | None, session: str | N
 
 
 def _answer_session(invocation: Invocation, session: str) -> None:
-    from kept.memory.deliver import receipts, sessions_given  # loads briefings, which a recall does without
-
     with invocation.open() as memory:
         typed, session = session, session_named(invocation, memory, session, must_exist=False)
         if session == typed:  # an agent that was only listened to has receipts, and no session of its own
-            meant = sessions_given(memory, beginning=typed)
+            meant = memory.look().sessions_given(beginning=typed)
             if len(meant) > 1 and typed not in meant:
                 raise InvalidInput(
                     f"{len(meant)} sessions begin with {typed!r}: {', '.join(meant)}.", hint="Type more of the id."
                 )
             session = meant[0] if len(meant) == 1 else session
-        given = receipts(memory, session)
+        given = memory.look().receipts(session)
     lines: list[Line] = []
     for explained in reversed(given):
         lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}")))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 import msgspec
@@ -22,7 +22,7 @@ from kept.journal import noun_of
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript, TranscriptHead, find_transcripts
 from kept.memory.sessions import OpenSession
-from kept.model import Event, Memory, Message, Session
+from kept.model import Memory, Message, Session
 from kept.projects.files import to_line
 
 
@@ -228,7 +228,7 @@ def past_sessions(invocation: Invocation, programs: Sequence[str]) -> dict[str, 
     """How many sessions of this project each of these programs has on this machine."""
     found: dict[str, int] = {}
     with invocation.open() as memory:
-        holds = cache(memory.context.spaces.holds)
+        holds = cache(memory.look().holds)
         for program in programs:
             if (place := _place(program)).exists():
                 heads = find_transcripts(program, place)
@@ -297,18 +297,10 @@ def _import_all(
 @contextmanager
 def counting_kinds(memory: Kept) -> Iterator[Counter[str]]:
     """At the end of the block: the kinds of the memories that were added to the project in it."""
-
-    def events(**wanted: Any) -> list[Event]:
-        storage = memory.context.spaces.project()
-        if storage is None:
-            return []
-        with storage.reading() as reader:
-            return reader.events(**wanted)
-
-    last = next((event.seq for event in events(newest_first=True, limit=1)), 0)
+    last = memory.look().last_event()
     kinds = Counter[str]()
     yield kinds
-    for event in events(after=last):
+    for event in memory.look().events(after=last):
         if event.changed and noun_of(event) is Memory and event.changed.get("id", (0,))[0] is None:
             kinds[event.changed["kind"][1]] += 1
 

@@ -161,11 +161,9 @@ def remember_command(
     content = given_text(text)
     with invocation.open(yes=yes) as memory:
         check_kind(invocation, memory, about["kind"], yes=yes)
-        source = memory.context.source()
-        source = msgspec.structs.replace(source, session=invocation.session or source.session)
         tier = "global" if is_global else tier or "project"
         remember = memory.remember if task is None else memory.task(_known_task(memory, task)).remember
-        receipt = remember(content, tier=tier, source=source, **about)
+        receipt = remember(content, tier=tier, session=invocation.session, **about)
     answer_receipt(invocation, receipt)
 
 
@@ -330,7 +328,7 @@ def _on_memories(name: str) -> Command:
             chosen = Chosen(kinds, tags, before, session)
             named = chosen_memories(invocation, memory, refs, chosen, name, yes=yes)
             were = [memory.get(ref, forgotten=True) for ref in named]  # all of them, or none
-            with memory.context.together():
+            with memory.together():
                 changed: list[Memory] = [getattr(memory, name)(ref) for ref in named]
         answer_changed(invocation, were, changed, about.sentence, about.unchanged)
 
@@ -478,7 +476,7 @@ def restore_command(
         with invocation.open(yes=yes) as memory:
             refs = chosen_memories(invocation, memory, refs_or_file, chosen, "restore", yes=yes, shelves=gone)
             were = [memory.get(ref, forgotten=True) for ref in refs]
-            with memory.context.together():
+            with memory.together():
                 found = [memory.restore(ref) for ref in refs]
             back = [one for was, one in zip(were, found, strict=True) if was != one]
             more = [line for one in back for line in _disagreements(memory, one)]
@@ -553,11 +551,9 @@ def _named(
     invocation: Invocation, memory: Kept, refs: Sequence[str], chosen: Chosen, *, yes: bool
 ) -> "tuple[list[Erasable], str]":
     """The memories and messages that are to be erased, and what they are called in a question."""
-    from kept.memory.erase import find_message
-
     said = [message_named(invocation, memory, ref) for ref in refs if "#" in ref]
     for ref in said:
-        find_message(memory.context.spaces.project(), ref)  # nobody is asked about what is not there
+        memory.look().message(ref)  # nobody is asked about what is not there
     found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs) if "#" not in ref]
     found = found if refs else chosen.memories(memory, ("live", "archive", "forgotten"))
     if not found and not said:
@@ -593,7 +589,7 @@ def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, di
     now, document = invocation.clock(), event_document(event)
     found = memory.get(event.subject, forgotten=True) if noun_of(event) is Memory else None
     is_global = found is not None and found.space == GLOBAL
-    events = [one for reader in memory.context.readers() for one in reader.events(group=event.undoes)]
+    events = memory.look().events_of_group(event.undoes)
     undone = [one for one in events if one.subject == event.subject]
     of = "" if found is not None else f" {event.subject.partition(':')[2] or event.subject}".rstrip(" :")
     actions = ", ".join(

@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from kept.entrypoints.hook.agents import AGENTS
-from kept.entrypoints.hook.context import finish_silent_sessions, import_edits
 from kept.entrypoints.hook.folder import KEPT_DAYS, MOST_SECONDS, WAIT_S, HookFolder, parsed
 from kept.entrypoints.lookup import use_absolute_path
 from kept.errors import Busy, KeptError, SettingsError, StorageError
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript
 from kept.memory.opening import open as open_memory
-from kept.memory.opening import open_projects, role_in
+from kept.memory.opening import open_projects, role_in, typed
 from kept.model import Actor
-from kept.projects import typed
 from kept.projects.files import locked
 
 MOST_POINTERS = 1_000
@@ -173,8 +171,8 @@ def _upkeep(agent: str, cwd: str) -> None:
     """Finish silent sessions, import edits, and do the small upkeep of an opening: a hook has no time for it."""
     actor = Actor(role=role_in(os.environ), name=agent)
     with suppress(KeptError), open_memory(project=cwd, actor=actor) as memory:
-        import_edits(memory)
-        finish_silent_sessions(memory)
+        memory.files.take_edits()
+        memory.store.finish_sessions()
 
 
 if __name__ == "__main__":

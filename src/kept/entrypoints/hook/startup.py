@@ -81,9 +81,8 @@ with _StandIns():
 
 # Below the stand-ins, because each of these imports msgspec.
 from kept.memory.opening import open as open_memory  # noqa: E402
-from kept.memory.opening import role_in  # noqa: E402
+from kept.memory.opening import role_in, typed  # noqa: E402
 from kept.model import Actor  # noqa: E402
-from kept.projects import typed  # noqa: E402
 
 
 class EventMemory:
@@ -106,8 +105,7 @@ class EventMemory:
 
     @property
     def is_in_database(self) -> bool:
-        # `context` has the other uses of the inner context; one more module would cost every prompt.
-        return self._memory.context.person is not None
+        return self._memory.store.is_in_database
 
     @property
     def may_nudge(self) -> bool:
@@ -115,14 +113,14 @@ class EventMemory:
 
     def text(self, kind: str, event: str, words: str, *, style: str, is_compacted: bool) -> str:
         """Return the text for the model: at a start, for the words of a prompt, or for those of an error."""
-        from kept.memory import deliver  # brings recall along, which the end of a turn does without
+        from kept.memory.deliver import Listener  # brings recall along, which the end of a turn does without
 
-        listener = deliver.Listener(session=self._session, event=event, style=style, is_compacted=is_compacted)
+        listener = Listener(session=self._session, event=event, style=style, is_compacted=is_compacted)
         if kind == "prompt":
-            return deliver.for_prompt(self._memory, words, listener)
+            return self._memory.deliveries.for_prompt(words, listener)
         if kind == "failure":
-            return deliver.for_error(self._memory, words, listener)
-        return deliver.at_start(self._memory, listener)
+            return self._memory.deliveries.for_error(words, listener)
+        return self._memory.deliveries.at_start(listener)
 
     def nudge(self, given: "Mapping[str, Any]") -> str:
         """Return the request to an agent that is about to stop; "" almost always."""

@@ -19,15 +19,12 @@ from fastapi import Depends, Path, Request
 
 from kept import access
 from kept.entrypoints.http.keys import OWNER, Key
-from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, NotFound
+from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import Kept
+from kept.memory.opening import Project, open_projects
 from kept.memory.opening import open as open_memory
-from kept.memory.opening import open_projects
-from kept.memory.receipts import Explained, explain_session
-from kept.model import GLOBAL, Actor, replace
-from kept.ports import Storage
-from kept.projects.registry import Project
-from kept.projects.spaces import Spaces
+from kept.memory.receipts import Explained
+from kept.model import Actor, replace
 
 MOST_OPEN = 32
 REMEMBERED_S = 2.0  # how long a found project is not looked up again, unless the registry changes
@@ -35,34 +32,6 @@ HERE = "here"
 log = logging.getLogger("kept.http")
 _GLOBAL = re.compile(r"\bg\d+\b")  # the ref of a global memory
 _GLOBAL_MARK = re.compile(r"\[id:\s*g\d+\]")  # as a text for an agent names it
-
-
-class ProjectOnly:
-    """The spaces of an opened project without the global one."""
-
-    def __init__(self, spaces: Spaces) -> None:
-        self._spaces = spaces
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._spaces, name)
-
-    def shared(self) -> None:
-        """There is none."""
-
-    def hidden(self) -> Storage | None:
-        """The global space."""
-        return self._spaces.shared()
-
-    def ensure_shared(self) -> Storage:
-        """Raises NotAllowed."""
-        raise NotAllowed(
-            "Global memory belongs to the person who runs this server.",
-            hint="Store it in the project, or ask for a token of an admin.",
-        )
-
-    def files(self) -> list[tuple[str, FilePath]]:
-        """The files of the project."""
-        return [(space, path) for space, path in self._spaces.files() if space != GLOBAL]
 
 
 class Doors:
@@ -87,11 +56,11 @@ class Doors:
         with self._guard:
             memory = self._open.get((found, key))
             if memory is None:
-                memory = self._opener(project=found.space, home=self._home, actor=key.actor(), origin=key.origin)
+                memory = self._opened(found, key, actor=key.actor(), origin=key.origin)
                 if self.find(project, key) != found:  # linked to another one while it was opened
                     memory.close()
                     raise Busy(f"The project {project!r} was changed just now.", hint="Try again.")
-                self._open[found, key] = _enclosed(memory, key)
+                self._open[found, key] = memory
             self._open.move_to_end((found, key))
             gone = self._open.popitem(last=False)[1] if len(self._open) > MOST_OPEN else None
         if gone is not None:
@@ -107,9 +76,8 @@ class Doors:
                 is_open = (project, key) in self._open
             if is_open:
                 return self.memory(project.id, key).status()
-            actor = key.actor()
-            with self._opener(project=project.space, home=self._home, actor=actor, origin=key.origin) as memory:
-                return _enclosed(memory, key).status()
+            with self._opened(project, key, actor=key.actor(), origin=key.origin) as memory:
+                return memory.status()
         except KeptError as error:
             log.warning("The status of project %s cannot be read: %s", project.id, type(error).__name__)
             return None
@@ -119,12 +87,8 @@ class Doors:
 
         An agent is a project's agent, also with the key of an admin; with the key of a skill it is a skill.
         """
-        space = self.find(HERE, key).space
         actor = Actor(role="project" if key.role == "admin" else key.role, name=agent)
-        memory = _enclosed(self._opener(project=space, home=self._home, actor=actor, confirm=confirm), key)
-        if key.name != OWNER and memory.context.person is None:
-            memory.context.actor = replace(memory.context.actor, name=key.name)
-        return memory
+        return self._opened(self.find(HERE, key), key, actor=actor, confirm=confirm, hosted=True)
 
     def close(self) -> None:
         """Close everything that is open."""
@@ -158,6 +122,16 @@ class Doors:
             return {name: self.without_paths(key, one) for name, one in value.items()}
         return [self.without_paths(key, one) for one in value] if isinstance(value, list | tuple) else value
 
+    def _opened(self, project: Project, key: Key, **how: Any) -> Kept:
+        """Open a project, closed to what the key does not open, and signed by the holder of the key."""
+        return self._opener(
+            project=project.space,
+            home=self._home,
+            person=None if key.name == OWNER else key.name,
+            without_global=not sees_global(key),
+            **how,
+        )
+
     def _find(self, project: str, key: Key, here: Project | None) -> Project:
         opened = self.projects(key)
         found = [one for one in opened if one.id == (project if here is None else here.id)]
@@ -179,44 +153,39 @@ def _state_of(file: FilePath) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_ino
 
 
-def _enclosed(memory: Kept, key: Key) -> Kept:
-    """The memory, closed to what its key does not open, and signed by the holder of the key."""
-    if key.name != OWNER and memory.context.person is not None:
-        memory.context.person = key.name  # a database names a person: not the one who runs the server
-    if key.role != "admin" and not key.is_owner:
-        if key.role == "project":
-            space = memory.context.spaces.ensure_project().space
-            memory.context.actor = replace(memory.context.actor, role="project", project=space)
-        memory.context.spaces = ProjectOnly(memory.context.spaces)
-    return memory
+def sees_global(key: Key) -> bool:
+    """Return True if the key opens global memory, which is that of the person who runs the server."""
+    return key.role == "admin" or key.is_owner
 
 
 def shown_to(key: Key, given: Explained) -> Explained:
-    """What was asked and given, as this key may see it: only an admin sees what came from global memory.
+    """Return what was asked and given, as this key may see it: only an admin sees what came from global memory.
 
     Without its global memories a receipt has no numbers that they shaped, and no words but those of the question and of
     the hits that are left.
     """
-    if key.role == "admin" or key.is_owner:
+    if sees_global(key):
         return given
-    hits, misses, left_out = (_of_project(lines) for lines in (given.hits, given.misses, given.left_out))
-    sections = tuple(dict(one, entries=_of_project(one.get("entries", ()))) for one in given.sections)
-    pinned = tuple(ref for ref in given.pinned if not _GLOBAL.fullmatch(ref))
-    known = {word for line in (*hits, *misses) for word in line.get("matched") or {}}
-    query = given.question.query.lower()
-    kept = replace(
-        given,
-        hits=hits,
-        misses=misses,
-        left_out=left_out,
-        sections=sections,
-        pinned=pinned,
-        words=tuple(word for word in given.words if word in known or word in query),
-    )
+    kept = _without_global(given)
     if kept == given and not _GLOBAL_MARK.search(given.block):
         return given
     block = "Not shown: global memory of the person who runs this server was in it." if given.block else ""
-    return replace(kept, block=block, confidence=None, sections=tuple(map(_uncounted, sections)))
+    return replace(kept, block=block, confidence=None, sections=tuple(map(_uncounted, kept.sections)))
+
+
+def _without_global(given: Explained) -> Explained:
+    hits, misses = _of_project(given.hits), _of_project(given.misses)
+    known = {word for line in (*hits, *misses) for word in line.get("matched") or {}}
+    query = given.question.query.lower()
+    return replace(
+        given,
+        hits=hits,
+        misses=misses,
+        left_out=_of_project(given.left_out),
+        sections=tuple(dict(one, entries=_of_project(one.get("entries", ()))) for one in given.sections),
+        pinned=tuple(ref for ref in given.pinned if not _GLOBAL.fullmatch(ref)),
+        words=tuple(word for word in given.words if word in known or word in query),
+    )
 
 
 def _of_project(lines: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
@@ -235,7 +204,7 @@ def _uncounted(section: Mapping[str, Any]) -> dict[str, Any]:
 
 def told(memory: Kept, key: Key, session: str | None, *, limit: int) -> list[Explained]:
     """What a session was given without asking, newest first, as this key may see it; None: everything noted."""
-    return [shown_to(key, one) for one in explain_session(session, memory.context.readable(), limit=limit)]
+    return [shown_to(key, one) for one in memory.look().receipts(session, limit=limit)]
 
 
 def key_of(request: Request) -> Key:

@@ -119,12 +119,13 @@ class Guard:
 
     async def _answer_key(self, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
         address = (scope.get("client") or ("",))[0]
+        asked = (scope["method"], scope["path"])
         try:
-            if scope["path"] == SIGN_IN and scope["method"] == "POST":
+            if asked == ("POST", SIGN_IN):
                 await self._sign_in(scope, headers, address, receive, send)
                 return
             # A code is worth as much in a browser that has the cookie of an ended or unreadable token.
-            if scope["path"] == ENTER and scope["method"] == "GET" and not self._is_visit(headers):
+            if asked == ("GET", ENTER) and not self._is_visit(headers):
                 await self._enter(scope, address, send)
                 return
             key, digest, visit = self._find_key(headers)
@@ -136,23 +137,22 @@ class Guard:
             return
         if key is None:
             await self._refuse(address, send, is_wrong=b"authorization" in headers)
-            return
-        if visit is not None and _rides_on_the_cookie(scope["method"], headers):
+        elif visit is not None and _rides_on_the_cookie(scope["method"], headers):
             await answer_problem(send, 403, "A change from a browser must say which page it comes from.")
-            return
-        if visit is not None and scope["path"] in (ENTER, SIGN_IN) and scope["method"] == "GET":
+        elif visit is not None and asked in (("GET", ENTER), ("GET", SIGN_IN)):
             await _redirect(send)
-            return
+        else:
+            state = scope.setdefault("state", {})
+            state["key"], state["caller"] = key, visit.id if visit else digest
+            state["is_current"] = lambda: self._is_current(key, digest, visit)
+            await self._app(scope, *self._limited(receive, send))
 
-        def is_current() -> bool:
-            try:
-                return self._keys.of_digest(digest) == key and (visit is None or self._visits.is_open(visit.id))
-            except KeptError:
-                return False
-
-        state = scope.setdefault("state", {})
-        state["key"], state["is_current"], state["caller"] = key, is_current, visit.id if visit else digest
-        await self._app(scope, *self._limited(receive, send))
+    def _is_current(self, key: Key, digest: str, visit: Visit | None) -> bool:
+        """Return True as long as the key opens the same, and the visit, if it is one, goes on."""
+        try:
+            return self._keys.of_digest(digest) == key and (visit is None or self._visits.is_open(visit.id))
+        except KeptError:
+            return False
 
     def _find_key(self, headers: Mapping[bytes, str]) -> tuple[Key | None, str, Visit | None]:
         """The key of a request, its digest, and the visit if a cookie named it."""

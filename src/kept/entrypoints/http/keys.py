@@ -23,10 +23,9 @@ from msgspec.structs import replace
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew
 from kept.model import Actor, Origin, Role
 from kept.projects.files import explained, locked, make_private_directory, shown, write_private_file
-from kept.projects.registry import Project
 
 if TYPE_CHECKING:
-    from kept.projects import Projects
+    from kept.memory.opening import Project, Projects
 
 FILE, LOCK = "tokens.json", "tokens.lock"
 VERSION = 2  # 1 was a bare list of tokens with the names of projects (Kept 0.2)
@@ -56,7 +55,7 @@ class Key(Struct, frozen=True, kw_only=True):
         """The actor for which a project is opened."""
         return Actor(role=self.role, name=self.name)
 
-    def opens(self, project: Project) -> bool:
+    def opens(self, project: "Project") -> bool:
         """Return True if this key opens the project: the same id, with its memories where they were.
 
         Linked to a team's database, or to another project there, the id leads to other memories. In the database that
@@ -241,18 +240,18 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def place_of(project: Project) -> str:
+def place_of(project: "Project") -> str:
     """Return where the memories of a project are: the database of its team and its name there; "" for the home."""
     return "" if project.team is None else f"{project.team.database} {project.team.name}"
 
 
-def _for_projects(token: Token, projects: Iterable[Project]) -> Token:
+def _for_projects(token: Token, projects: "Iterable[Project]") -> Token:
     named = [(one.id, one.name, place_of(one)) for one in projects]
     ids, names, places = (tuple(part) for part in zip(*named, strict=True)) if named else ((), (), ())
     return replace(token, projects=ids, names=names, places=places)
 
 
-def _with_ids(token: Token, by_name: Mapping[str, Sequence[Project]]) -> Token:
+def _with_ids(token: Token, by_name: "Mapping[str, Sequence[Project]]") -> Token:
     found = {name: by_name.get(name, ()) for name in token.projects}
     lost = tuple(name for name, same in found.items() if len(same) != 1)
     return replace(_for_projects(token, [same[0] for same in found.values() if len(same) == 1]), lost=lost)

@@ -52,14 +52,14 @@ async def _stream(request: Request, memory: Kept, key: Key, after: int | None) -
     def tell(signal: Signal) -> None:
         loop.call_soon_threadsafe(hear, signal)
 
-    end = memory.subscribe(tell)
+    end, look = memory.subscribe(tell), memory.look()
     following[key.name] += 1
     try:
-        last = await asyncio.to_thread(_newest, memory) if after is None else after
+        last = await asyncio.to_thread(look.last_event) if after is None else after
         yield ": following\n\n"
         silent = 0.0
         while is_current() and not await request.is_disconnected():
-            news = await asyncio.to_thread(_news, memory, last)
+            news = await asyncio.to_thread(look.events, after=last, limit=MOST_AT_ONCE)
             for event in news:
                 last = event.seq
                 yield _written(event.action, _about(event), number=event.seq)
@@ -74,23 +74,6 @@ async def _stream(request: Request, memory: Kept, key: Key, after: int | None) -
     finally:
         following[key.name] -= 1
         end()
-
-
-def _newest(memory: Kept) -> int:
-    storage = memory.context.spaces.project()
-    if storage is None:
-        return 0
-    with storage.reading() as reader:
-        events = reader.events(newest_first=True, limit=1)
-    return events[0].seq if events else 0
-
-
-def _news(memory: Kept, after: int) -> list[Event]:
-    storage = memory.context.spaces.project()
-    if storage is None:
-        return []
-    with storage.reading() as reader:
-        return reader.events(after=after, limit=MOST_AT_ONCE)
 
 
 def _about(event: Event) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import Annotated, Any
 
+import uvicorn
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -27,6 +28,7 @@ from kept import __version__
 from kept.entrypoints.http import live, metrics, routes
 from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
 from kept.entrypoints.http.guard import ENTER, Guard
+from kept.entrypoints.http.heads import MOST_WAITING, WaitingRoom, protocol_for
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.metrics import Figures
 from kept.entrypoints.http.problems import MEDIA_TYPE, answer_problem, problem, status_of
@@ -38,7 +40,6 @@ from kept.entrypoints.web.activity import Activity
 from kept.entrypoints.web.inbox import Inboxes
 from kept.entrypoints.web.shell import draw_problem
 from kept.errors import InvalidInput, KeptError
-from kept.memory import Kept
 from kept.memory.files import item_document
 from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.memory.read import RecallScope
@@ -214,15 +215,15 @@ class _Tools:
         self._manager = manager
 
     def _made(self) -> Any:
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # of an optional package
 
-        from kept.entrypoints.mcp.server import ServerOptions, build
-        from kept.entrypoints.mcp.surroundings import Surroundings
+        from kept.entrypoints.mcp.server import ServerOptions, build  # imports that package, which takes long
 
-        def opened(around: Surroundings, confirm: Callable[[str], bool] | None) -> Kept:
-            return self._doors.for_agent(_asking.get(), around.agent, confirm)
-
-        built = build(ServerOptions(agent="http"), {}, opener=opened)
+        built = build(
+            ServerOptions(agent="http"),
+            {},
+            opener=lambda around, confirm: self._doors.for_agent(_asking.get(), around.agent, confirm),
+        )
         return StreamableHTTPSessionManager(built, json_response=True, stateless=True)
 
 
@@ -283,10 +284,6 @@ def _problem(status: int, detail: str, **more: Any) -> Response:
 
 def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Callable[[str], Any] | None) -> None:
     """Serve until the process is stopped."""
-    import uvicorn
-
-    from kept.entrypoints.http.heads import MOST_WAITING, WaitingRoom, protocol_for
-
     room = WaitingRoom(_checked(options.proxies))
     keys = Keys(open_projects(options.home).home.root, options.key, role=options.role)
     visits = Visits(options.port)

@@ -47,17 +47,18 @@ from mcp_types.version import is_version_at_least
 
 from kept.distribution import VERSION
 from kept.entrypoints.mcp import consent, graph
+from kept.entrypoints.mcp.calls import Call, MemoryTool, ToolAnswer
 from kept.entrypoints.mcp.mended import MendedStream
 from kept.entrypoints.mcp.protocol import GRAPH_PROTOCOL, PROTOCOL
 from kept.entrypoints.mcp.surroundings import Surroundings, surroundings_of
-from kept.entrypoints.mcp.tools import Call, MemoryTool, ToolAnswer, tools
+from kept.entrypoints.mcp.tools import tools
 from kept.entrypoints.mcp.views import COMMANDS, RESOURCES, TEMPLATE, read_view, run_command
 from kept.errors import KeptError, NotAllowed, NotFound
-from kept.memory import Kept, views
+from kept.memory import Kept
 from kept.memory.opening import open as open_memory
+from kept.memory.opening import redacted
 from kept.model import Actor, Role
 from kept.text import visible
-from kept.writing.redact import redact
 
 RETRIES_WITH_ANSWERS = "2026-07-28"  # since then a question is the result of a call, which is then made again
 ASK_A_PERSON = "Only a person can allow this. Ask them to do it with `kept` in a terminal."
@@ -131,7 +132,7 @@ class _Desk:
     ) -> CallToolResult | InputRequiredResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"There is no tool {redact(params.name).text[:60]!r}.")
+            raise MCPError(INVALID_PARAMS, f"There is no tool {redacted(params.name)[:60]!r}.")
         asking = _Asking(request, params.input_responses or {})
 
         def work() -> str | ToolAnswer:
@@ -217,13 +218,12 @@ class _Desk:
             environ=self._environ,
         )
         with self._opener(around, confirm) as memory:
-            memory.context.is_hosted = True
-            views.take_edits(memory.context)
+            memory.files.take_edits()
             return work(memory, around)
 
     def _open(self, around: Surroundings, confirm: Callable[[str], bool] | None) -> Kept:
         actor = Actor(role=self._options.role, name=around.agent)
-        return open_memory(project=around.project, home=self._options.home, actor=actor, confirm=confirm)
+        return open_memory(project=around.project, home=self._options.home, actor=actor, confirm=confirm, hosted=True)
 
 
 class _Asking:
@@ -281,7 +281,7 @@ def _told(error: Exception, *, was_refused: bool = False) -> str:
             hint = "memory_query finds memories and their ids."
         elif isinstance(error, NotAllowed):
             hint = ASK_A_PERSON
-        return visible(redact(f"{error.message} {hint}".rstrip()).text)  # a message repeats what was given
+        return visible(redacted(f"{error.message} {hint}".rstrip()))  # a message repeats what was given
     kind = type(error).__name__
     log.error("%s: a call failed: %s", time.strftime("%H:%M:%S"), kind, exc_info=error)
     return (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kept.projects import typed
+from kept.memory.opening import typed
 from kept.text import visible
 
 PROJECT_VARIABLES = ("KEPT_PROJECT", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")

@@ -10,18 +10,16 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kept.entrypoints.mcp.protocol import DESCRIPTIONS, GRAPH_DESCRIPTIONS
-from kept.entrypoints.mcp.surroundings import Surroundings
+from kept.entrypoints.mcp.calls import Call, MemoryTool
 from kept.entrypoints.wording import answer_lines, receipt_lines
 from kept.errors import InvalidInput, NotAllowed
-from kept.memory import Kept, verbs
-from kept.memory.brief import memory_line
+from kept.memory import verbs
+from kept.memory.brief import memory_line, trust_mark
 from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
 from kept.memory.verbs.remember import Remember
 from kept.model import Briefing, Conflict, Draft, Memory, Recalled, Receipt, Source, replace
-from kept.recall.briefing.render import trust_mark
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
@@ -29,43 +27,6 @@ MOST = 50  # hits or memories in one answer: more of them would push the work ou
 BRIEFING_TOKENS = 1_500
 TITLE_CHARS = 80
 SAID_CHARS = 500
-
-
-class Call(NamedTuple):
-    """One call: the opened memory, the arguments, and what the call belongs to."""
-
-    memory: Kept
-    given: Mapping[str, Any]
-    surroundings: Surroundings
-    can_ask: bool  # whether the client can put a question to a person
-
-
-class ToolAnswer(NamedTuple):
-    """The answer of a tool that has an `output`: the text, and the same as values."""
-
-    text: str
-    values: dict[str, Any]
-
-
-class MemoryTool(NamedTuple):
-    """One tool. `reads`: it changes nothing that is stored. `repeats`: calling it twice is calling it once.
-
-    `output`: the schema of the values of its answer, where clients expect some.
-    """
-
-    name: str
-    title: str
-    run: Callable[[Call], str | ToolAnswer]
-    schema: Mapping[str, Any]
-    reads: bool = False
-    destroys: bool = False
-    repeats: bool = False
-    output: Mapping[str, Any] | None = None
-
-    @property
-    def description(self) -> str:
-        """Return the text that a model reads to decide whether it calls the tool."""
-        return {**DESCRIPTIONS, **GRAPH_DESCRIPTIONS}.get(self.name) or self.title
 
 
 # What the server adds to the arguments of a call

@@ -5,7 +5,6 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 
 from kept.memory import Kept
-from kept.storage.shared import by_day
 
 Counts = Counter[tuple[datetime, str, str]]  # hour, actor, action → how often
 
@@ -18,20 +17,19 @@ class Activity:
         self._guard = threading.Lock()
 
     def of(self, memory: Kept) -> Counts:
-        """Everything that the journal of the project has, counted by hour, actor and action."""
-        storage = memory.context.spaces.project()
-        if storage is None:
+        """Count everything in the journal of the project by hour, actor and action."""
+        look = memory.look()
+        space = look.project().space
+        if not space:
             return Counter()
         with self._guard:
-            seen, counts = self._known.get(storage.space, (0, Counter()))
-            with storage.reading() as reader:
-                newest = reader.events(newest_first=True, limit=1)
-                last = newest[0].seq if newest else 0
-                if last < seen:  # an older state was restored
-                    seen, counts = 0, Counter()
-                for hour, actor, action, number in reader.activity(after=seen) if last > seen else ():
-                    counts[hour, actor, action] += number
-            self._known[storage.space] = (last, counts)
+            seen, counts = self._known.get(space, (0, Counter()))
+            new = look.event_counts(after=seen)
+            if new.last_event < seen:  # an older state was restored
+                counts, new = Counter(), look.event_counts()
+            for hour, actor, action, number in new.by_hour:
+                counts[hour, actor, action] += number
+            self._known[space] = (new.last_event, counts)
             return counts
 
     def actors(self, memory: Kept) -> list[str]:
@@ -49,16 +47,6 @@ def by_local_day(counts: Counts, actions: frozenset[str]) -> Counter[date]:
         if action in actions:
             found[hour.astimezone().date()] += number
     return found
-
-
-def noted_days(memory: Kept) -> dict[date, dict[str, int]]:
-    """What was counted for each day beside the journal: recalled, refused and redacted."""
-    storage = memory.context.spaces.project()
-    if storage is None:
-        return {}
-    with storage.reading() as reader:
-        counted = by_day(reader.counters())
-    return {date.fromisoformat(day): numbers for day, numbers in counted.items()}
 
 
 def within(days: dict[date, dict[str, int]], beginning: str, *, last: int, now: datetime) -> Counter[str]:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from kept.memory import Kept, deliver
+from kept.memory import Kept
+from kept.memory.deliver import Listener
 from kept.memory.opening import open as open_memory
 from kept.model import Actor, Draft
 
@@ -83,9 +84,9 @@ def _do(memory: Kept, step: dict[str, Any], named: dict[str, str], folder: Path)
 def _hold(memory: Kept, name: str, agent: str, said: list[tuple[Any, str]]) -> None:
     """A conversation: what it was given, what was said, and its end."""
     session = memory.session(name, agent=agent)
-    deliver.at_start(memory, deliver.Listener(session=name, event="SessionStart"))
+    memory.deliveries.at_start(Listener(session=name, event="SessionStart"))
     for role, text in said:
         if role == "user":
-            deliver.for_prompt(memory, text, deliver.Listener(session=name, event="UserPromptSubmit"))
+            memory.deliveries.for_prompt(text, Listener(session=name, event="UserPromptSubmit"))
         session.append(role, text)
     session.finish()

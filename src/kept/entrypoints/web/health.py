@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Doors, Opened
-from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.activity import noted_days, within
+from kept.entrypoints.web.activity import Counts, within
 from kept.entrypoints.web.shell import draw_page, now_of, root_of
 from kept.journal import UPKEEP
 from kept.memory import Kept
@@ -20,6 +19,7 @@ router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 DAYS = 30
 NIGHTS = 14
 RECALLS, POINTS = 500, 60
+LEVELS_MS = (1, 10, 100, 1_000)
 EXAMINED_BYTES = 20_000_000  # a store of this size is examined at each visit: some 100 ms
 LOWEST_MS, LIMIT_MS = 0.5, 200.0  # of the plot; the limit is that of a degraded recall
 
@@ -30,8 +30,8 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
     status, now = memory.status(), now_of(memory)
     is_small = sum(one.get("bytes", 0) for one in status["spaces"]) <= EXAMINED_BYTES
     examined = memory.store.doctor() if doctor or is_small else None
-    days = noted_days(memory)
-    schedule: Schedule = request.app.state.schedule
+    days = memory.look().days()
+    next_upkeep: datetime = request.app.state.schedule.next_at
     doors: Doors = request.app.state.doors
     return draw_page(
         request,
@@ -50,28 +50,33 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
             ("Redacted", "secrets, never the value", _tally(within(days, "redacted:", last=DAYS, now=now))),
         ],
         days=DAYS,
-        upkeep=_upkeep(memory, request.app.state.activity.of(memory), status, schedule, now),
+        upkeep=_upkeep(memory, request.app.state.activity.of(memory), status, next_upkeep, now),
         back=f"{root_of(project)}/health",
     )
 
 
 def _verdict(status: Mapping[str, Any], examined: Sequence[Any] | None) -> dict[str, Any]:
     findings = [finding for one in examined or () for finding in one.findings]
-    bad = [one for one in findings if one.level == "problem"]
-    notes = [one for one in findings if one.level not in ("ok", "problem")]
-    failed = sum(sum(one["upkeep"]["errors"].values()) for one in status["spaces"])
-    about = "Not examined at this visit, because the store is large."
-    if examined is not None:
-        about = f"{words.counted(len(findings), 'check')} of {words.counted(len(examined), 'store')}"
-        about += f", {words.counted(len(notes), 'note')}" if notes else ""
-    if bad:
-        return {"is_well": False, "title": words.counted(len(bad), "problem"), "about": about}
+    problems = sum(one.level == "problem" for one in findings)
+    failures = sum(sum(one["upkeep"]["errors"].values()) for one in status["spaces"])
+    about = _examination(findings, examined)
+    if problems:
+        return {"is_well": False, "title": words.counted(problems, "problem"), "about": about}
     if status["paused"]:
         return {"is_well": False, "title": "Paused: nothing is captured or given", "about": "`kept on` ends it."}
-    if failed:
+    if failures:
         return {"is_well": False, "title": "Upkeep has failed", "about": "The log of the server says where."}
     title = "All is well" if examined is not None else "Nothing is known to be wrong"
     return {"is_well": True, "title": title, "about": about}
+
+
+def _examination(findings: Sequence[Any], examined: Sequence[Any] | None) -> str:
+    """Say how much was examined, and with how many notes."""
+    if examined is None:
+        return "Not examined at this visit, because the store is large."
+    about = f"{words.counted(len(findings), 'check')} of {words.counted(len(examined), 'store')}"
+    notes = sum(one.level not in ("ok", "problem") for one in findings)
+    return f"{about}, {words.counted(notes, 'note')}" if notes else about
 
 
 def _checks(examined: Sequence[Any]) -> list[dict[str, Any]]:
@@ -109,38 +114,44 @@ def _size(memory: Kept, spaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _recalls(memory: Kept) -> dict[str, Any]:
-    """How long the last recalls took: in all, and in groups from the oldest to the newest."""
-    storage = memory.context.spaces.project()
-    found: list[tuple[datetime, float]] = []
-    if storage is not None:
-        with storage.reading() as reader:
-            noted = reader.receipts_of(None, limit=RECALLS)
-        found = [(at, body["took_ms"]) for _, at, body in reversed(noted) if body.get("took_ms")]
+    """Draw how long the last recalls took: in all, and in groups from the oldest to the newest."""
+    found = memory.look().latencies(limit=RECALLS)
     if not found:
         return {"number": 0}
-    times = sorted(took for _, took in found)
+    times = [took for _, took in found]
     size = max(1, -(-len(found) // POINTS))
-    groups = [found[start : start + size] for start in range(0, len(found), size)]
-    middle = [_share([took for _, took in group], 0.5) for group in groups]
-    slow = [_share([took for _, took in group], 0.95) for group in groups]
-    high = max(LIMIT_MS, times[-1])
-    points = {name: draw.line(values, low=LOWEST_MS, high=high) for name, values in (("p50", middle), ("p95", slow))}
-    levels = [level for level in (1, 10, 100, 1_000) if level < high]
+    groups = [_group(found[start : start + size]) for start in range(0, len(found), size)]
+    high = max(LIMIT_MS, *times)
     return {
         "number": len(found),
         "p50": _share(times, 0.5),
         "p95": _share(times, 0.95),
-        "slowest": times[-1],
+        "slowest": max(times),
         "slowest_at": words.day(max(found, key=lambda one: one[1])[0]),
-        "points": points,
-        "ticks": [(f"{level:,} ms", _height(level, high)) for level in levels],
+        "points": {
+            "p50": draw.line([one.p50 for one in groups], low=LOWEST_MS, high=high),
+            "p95": draw.line([one.p95 for one in groups], low=LOWEST_MS, high=high),
+        },
+        "ticks": [(f"{level:,} ms", _height(level, high)) for level in LEVELS_MS if level < high],
         "limit": _height(LIMIT_MS, high),
         "limit_ms": LIMIT_MS,
-        "since": words.day(found[0][0]),
-        "table": [
-            (words.day(group[0][0]), len(group), p50, p95) for group, p50, p95 in zip(groups, middle, slow, strict=True)
-        ][::-1],
+        "since": groups[0].since,
+        "table": groups[::-1],
     }
+
+
+class RecallTimes(NamedTuple):
+    """How long some recalls took that followed each other, in milliseconds."""
+
+    since: str
+    number: int
+    p50: float
+    p95: float
+
+
+def _group(found: Sequence[tuple[datetime, float]]) -> RecallTimes:
+    times = [took for _, took in found]
+    return RecallTimes(words.day(found[0][0]), len(found), _share(times, 0.5), _share(times, 0.95))
 
 
 def _share(times: Sequence[float], share: float) -> float:
@@ -158,21 +169,26 @@ def _tally(found: Counter[str]) -> list[tuple[str, int, float]]:
 
 
 def _upkeep(
-    memory: Kept, counts: Mapping[Any, int], status: Mapping[str, Any], schedule: Schedule, now: datetime
+    memory: Kept, counts: Counts, status: Mapping[str, Any], next_at: datetime, now: datetime
 ) -> dict[str, Any]:
     nights = [now.astimezone(UTC).date() - timedelta(days=back) for back in range(NIGHTS - 1, -1, -1)]
-    worked = {hour.date() for hour, actor, _ in counts if actor == UPKEEP}
-    done: Counter[str] = Counter()
-    for (hour, actor, action), number in counts.items():
-        if actor == UPKEEP and hour.date() >= nights[0]:
-            done[words.done(action)] += number
+    work = _work_of_upkeep(counts, since=nights[0])
     ends = [one["upkeep"]["finished_at"] for one in status["spaces"] if one["upkeep"]["finished_at"]]
     return {
         "line": memory.settings.prune_schedule,
-        "next": words.hour(schedule.next_at),
-        "next_day": words.heading(schedule.next_at, now) if schedule.next_at <= now else words.day(schedule.next_at),
+        "next": words.hour(next_at),
+        "next_day": words.heading(next_at, now) if next_at <= now else words.day(next_at),
         "finished": words.day(max(ends, default=None)),
-        "nights": [night in worked for night in nights],
-        "worked": sum(night in worked for night in nights),
-        "done": done.most_common(8),
+        "nights": [night in work for night in nights],
+        "worked": len(work.keys() & set(nights)),
+        "done": sum(work.values(), Counter[str]()).most_common(8),
     }
+
+
+def _work_of_upkeep(counts: Counts, *, since: date) -> dict[date, Counter[str]]:
+    """Count what upkeep did on each day, by action."""
+    found: dict[date, Counter[str]] = {}
+    for (hour, actor, action), number in counts.items():
+        if actor == UPKEEP and hour.date() >= since:
+            found.setdefault(hour.date(), Counter())[words.done(action)] += number
+    return found

@@ -7,7 +7,7 @@ background, now and then, and what has been decided since is left out. Rule: loo
 import threading
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
@@ -19,8 +19,11 @@ from kept.entrypoints.web import words
 from kept.entrypoints.web.rows import differing, find, said_in
 from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
+from kept.memory.reviews import ReviewFinding
 from kept.model import Memory
-from kept.upkeep.review import ReviewFinding
+
+if TYPE_CHECKING:
+    from kept.memory.look import ProjectState
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 AT_ONCE = 3_000  # memories that are reviewed while somebody waits: a third of a second
@@ -73,14 +76,15 @@ class Inboxes:
 
     def of(self, memory: Kept) -> Reviewed:
         """What is to be decided now; for a large project, as far as it is known."""
-        name, seq, rows = _place(memory)
-        known = self._known.get(name)
-        if known is not None and known.seq == seq:
+        project = memory.look().project()
+        place = _place(memory, project)
+        known = self._known.get(place)
+        if known is not None and known.seq == project.last_event:
             return known
-        if rows <= AT_ONCE:
-            return self._review(memory, name, seq)
+        if project.live <= AT_ONCE:
+            return self._review(memory, place, project.last_event)
         if known is None or time.monotonic() - known.at > REVIEWED_S:
-            self._begin(memory, name, seq)
+            self._begin(memory, place, project.last_event)
         if known is None:
             return Reviewed(is_under_way=True)
         left = tuple(one for one in known.findings if _is_open(memory, one))
@@ -88,38 +92,29 @@ class Inboxes:
 
     def known(self, memory: Kept) -> int:
         """How many decisions are known to be due, without looking for more."""
-        known = self._known.get(_name(memory))
+        known = self._known.get(_place(memory, memory.look().project()))
         return 0 if known is None else len(known.findings)
 
-    def _begin(self, memory: Kept, name: Place, seq: int) -> None:
+    def _begin(self, memory: Kept, place: Place, seq: int) -> None:
         with self._guard:
-            if name in self._running:
+            if place in self._running:
                 return
-            self._running.add(name)
-        threading.Thread(target=self._review, args=(memory, name, seq), daemon=True).start()
+            self._running.add(place)
+        threading.Thread(target=self._review, args=(memory, place, seq), daemon=True).start()
 
-    def _review(self, memory: Kept, name: Place, seq: int) -> Reviewed:
+    def _review(self, memory: Kept, place: Place, seq: int) -> Reviewed:
         try:
             found = memory.reviews.list(limit=MOST)
             made = Reviewed(findings=found.findings, seq=seq, at=time.monotonic())
-            self._known[name] = made
+            self._known[place] = made
             return made
         finally:
-            self._running.discard(name)
+            self._running.discard(place)
 
 
-def _name(memory: Kept) -> Place:
-    storage, actor = memory.context.spaces.project(), memory.context.actor
-    return ("" if storage is None else storage.space, actor.name, actor.role)
-
-
-def _place(memory: Kept) -> tuple[Place, int, int]:
-    storage = memory.context.spaces.project()
-    if storage is None:
-        return _name(memory), 0, 0
-    with storage.reading() as reader:
-        newest = reader.events(newest_first=True, limit=1)
-        return _name(memory), newest[0].seq if newest else 0, reader.statistics(()).rows
+def _place(memory: Kept, project: "ProjectState") -> Place:
+    actor = memory.look().actor
+    return (project.space, actor.name, actor.role)
 
 
 def _is_open(memory: Kept, finding: ReviewFinding) -> bool:

@@ -12,7 +12,7 @@ from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.http.shapes import etag_of
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, find, marked, plain, said_in, scored
-from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, now_of, root_of, search
+from kept.entrypoints.web.shell import PAGE, address, also_searched, draw_page, literal, now_of, root_of
 from kept.errors import KeptError
 from kept.memory import Kept
 from kept.model import KINDS, Event, Hit, Memory
@@ -48,7 +48,7 @@ def memories(
     filters = {"kind": kind, "tag": tag, "file": file, "status": status, "trust": trust, "agent": agent}
     is_search = bool(q.strip()) and status != "forgotten"
     shown = _searched(memory, q, filters) if is_search else _listed(memory, filters, after, root)
-    opened = ref or (shown["rows"][0].ref if shown["rows"] else "")
+    opened = ref or next((row.ref for row in shown["rows"]), "")
     scores = {row.ref: row for row in (*shown["rows"], *shown["missed"]) if row.steps}
     here = {"q": q, **filters, "after": after}
     for name in ("rows", "missed"):
@@ -56,11 +56,6 @@ def memories(
             replace(row, link=address(root, "memories", **here, ref=row.ref), is_current=row.ref == opened)
             for row in shown[name]
         ]
-    chips = [
-        (name, value, address(root, "memories", **(here | {name: "", "after": ""})))
-        for name, value in filters.items()
-        if value
-    ]
     return draw_page(
         request,
         "memories",
@@ -69,7 +64,7 @@ def memories(
         key,
         q=q,
         **filters,
-        chips=chips,
+        chips=_chips(filters, here, root),
         kinds=KINDS,
         statuses=STATUSES,
         trusts=words.TRUSTS,
@@ -82,16 +77,23 @@ def memories(
     )
 
 
+def _chips(filters: Mapping[str, str], here: Mapping[str, str], root: str) -> list[tuple[str, str, str]]:
+    """List the filters in force, each with the address of the view without it."""
+    return [
+        (name, value, address(root, "memories", **(dict(here) | {name: "", "after": ""})))
+        for name, value in filters.items()
+        if value
+    ]
+
+
 def _searched(memory: Kept, q: str, filters: Mapping[str, str]) -> dict[str, Any]:
-    """The best hits and what just missed. Status, trust and file are looked for among the best hundred."""
-    narrow = [name for name in ("trust", "file") if filters[name]]
-    narrow += ["status"] if filters["status"] not in ("", "archived") else []
-    found = search(
-        memory,
+    """Show the best hits and what just missed. Status, trust and file are looked for among the best hundred."""
+    narrow = _narrow_filters(filters)
+    found = memory.look().search(
         q,
         limit=AMONG if narrow else FOUND,
-        kinds=(filters["kind"],) if filters["kind"] else (),
-        tags=(filters["tag"],) if filters["tag"] else (),
+        kinds=_given(filters["kind"]),
+        tags=_given(filters["tag"]),
         agent=filters["agent"] or None,
         scope="archive" if filters["status"] == "archived" else "memory",
     )
@@ -105,10 +107,20 @@ def _searched(memory: Kept, q: str, filters: Mapping[str, str]) -> dict[str, Any
         "heading": f"{len(hits)} found{among}, {len(misses)} just missed",
         "took": f"{found.took_ms:.1f} ms",
         "asked": literal(found.words, q),
-        "also": [word for word in found.words if word not in q.lower()][:8],
+        "also": also_searched(found.words, q),
         "next": "",
         "ending": "The best matches. Without words, all memories are listed, newest first.",
     }
+
+
+def _narrow_filters(filters: Mapping[str, str]) -> list[str]:
+    """Name the filters that a search cannot take, so that its hits are checked by them. The archive is a scope."""
+    is_scope = filters["status"] == "archived"
+    return [name for name in ("trust", "file", "status") if filters[name] and not (is_scope and name == "status")]
+
+
+def _given(value: str) -> tuple[str, ...]:
+    return (value,) if value else ()
 
 
 def _fits(hit: Hit, filters: Mapping[str, str], names: list[str]) -> bool:
@@ -119,10 +131,10 @@ def _fits(hit: Hit, filters: Mapping[str, str], names: list[str]) -> bool:
 
 def _listed(memory: Kept, filters: Mapping[str, str], after: str, root: str) -> dict[str, Any]:
     listed = memory.list(
-        kinds=[filters["kind"]] if filters["kind"] else [],
-        tags=[filters["tag"]] if filters["tag"] else [],
-        files=[filters["file"]] if filters["file"] else [],
-        trusts=[filters["trust"]] if filters["trust"] else [],  # type: ignore[list-item]  # checked at the door
+        kinds=_given(filters["kind"]),
+        tags=_given(filters["tag"]),
+        files=_given(filters["file"]),
+        trusts=_given(filters["trust"]),  # type: ignore[arg-type]  # checked at the door
         status=filters["status"] or None,  # type: ignore[arg-type]
         agent=filters["agent"] or None,
         limit=PAGE,
@@ -191,16 +203,13 @@ def _rivals(memory: Kept, one: Memory) -> list[dict[str, Any]]:
 
 
 def _links(memory: Kept, one: Memory) -> list[dict[str, Any]]:
-    """The memories that were often recalled together with this one, the strongest first."""
-    storage, _ = memory.context.find(one.ref)
-    with storage.reading() as reader:
-        linked = reader.links(one.id)[: 2 * LINKS]
-        found = [(reader.get(Memory, id), strength) for id, strength, _ in linked]
+    """Show the memories that were often recalled together with this one, the strongest first."""
+    found = memory.look().links(one.ref, limit=2 * LINKS)
     most = max((strength for _, strength in found), default=1.0)
     return [
         {"memory": other, "share": max(4, round(100 * strength / most))}
         for other, strength in found
-        if other is not None and other.status != "archived"
+        if other.status != "archived"
     ][:LINKS]
 
 

@@ -69,12 +69,11 @@ def plain(memory: Memory | None, ref: str, *, because: str = "") -> ShownRow:
 
 
 def find(memory: Kept, ref: str) -> Memory | None:
-    """The memory as it is today, or None if it is gone for whoever asks."""
+    """Return the memory as it is now, or None if the caller cannot see it or it is gone."""
     try:
-        found = memory.context.find(ref)[1]
+        return memory.look().find(ref)
     except KeptError:
         return None
-    return None if found.is_forgotten else found
 
 
 def marked(text: str, matched: Iterable[str]) -> Markup:
@@ -112,26 +111,13 @@ def differing(text: str, other: str) -> Markup:
     return Markup(" ").join(parts)
 
 
-def message_of(one: Memory) -> str:
-    """The id of the message in which a memory was said, as its key has it; "" when the key is not of that form."""
-    rest = (one.key or "").removeprefix(f"{one.source.session}:")
-    return rest.rpartition(":")[0] if one.source.session and rest != one.key else ""
-
-
 def said_in(memory: Kept, one: Memory) -> dict[str, Any] | None:
-    """The message in which a memory was said, with the passage marked, if it is still there."""
-    storage = memory.context.spaces.project()
-    if one.source.session is None or storage is None:
+    """Show the message in which a memory was said, with the passage marked; None if it is gone."""
+    message = memory.look().message_of(one)
+    if message is None:
         return None
-    with storage.reading() as reader:
-        if reader.session(one.source.session) is None:
-            return None
-        wanted = message_of(one)
-        for message in reader.messages(one.source.session):
-            if message.id == wanted or one.content[:60] in message.content:
-                shown = quoted(message.content[:2_000], [one.content])
-                return {"message": message, "shown": shown, "after": max(0, message.n - 3)}
-    return None
+    shown = quoted(message.content[:2_000], [one.content])
+    return {"message": message, "shown": shown, "after": max(0, message.n - 3)}
 
 
 def _row(

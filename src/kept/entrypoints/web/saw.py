@@ -1,7 +1,7 @@
 """What the agent saw: a text as it was given, how its tokens were spent, why these memories, and what it would be."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -14,11 +14,10 @@ from kept.entrypoints.http.doors import Asking, Opened, shown_to, told
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, escape, find, plain, rows_of
-from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, root_of
-from kept.memory import Kept, brief
+from kept.entrypoints.web.shell import PAGE, address, also_searched, draw_page, literal, root_of
+from kept.memory import Kept
 from kept.memory.receipts import Explained
 from kept.model import Session
-from kept.recall import profile_of
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MISSED = 8
@@ -39,11 +38,7 @@ def saw(
     """What an agent was given, or what it asked for, and why."""
     root = root_of(project)
     recent = _newest_sessions(memory)
-    noted = _noted(memory, key, session or next((one.name for one in recent if _noted(memory, key, one.name)), ""))
-    given = next((one for one in noted if one.receipt == receipt), None)
-    if given is None and receipt:
-        given, noted = shown_to(key, memory.why(receipt)), []
-    given = given or next((one for one in noted if one.block), noted[0] if noted else None)
+    noted, given = _chosen(memory, key, session, receipt, recent)
     about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
     if given is None:
         return draw_page(request, "saw", project, memory, key, given=None, back=f"{root}/saw", **about)
@@ -57,12 +52,28 @@ def saw(
         when=words.EVENTS.get(given.event or "", given.event or "asked by an agent or a person"),
         strip=_strip(noted, root),
         asked=literal(given.words, given.question.query),
-        also=[word for word in given.words if word not in given.question.query.lower()][:8],
+        also=also_searched(given.words, given.question.query),
         **_shown(memory, given),
         replay=_replayed(memory, given) if replay else None,
         back=address(root, "saw", session=given.session, receipt=given.receipt),
         **about,
     )
+
+
+def _chosen(
+    memory: Kept, key: Key, session: str, receipt: str, recent: list[Session]
+) -> tuple[list[Explained], Explained | None]:
+    """Find the receipt to show, and all that its session was given.
+
+    Without a session, the last one that was given anything; without a receipt, its last one with a text.
+    """
+    noted = _noted(memory, key, session or next((one.name for one in recent if _noted(memory, key, one.name)), ""))
+    named = next((one for one in noted if one.receipt == receipt), None)
+    if named is not None:
+        return noted, named
+    if receipt:
+        return [], shown_to(key, memory.why(receipt))
+    return noted, next((one for one in noted if one.block), noted[0] if noted else None)
 
 
 def _newest_sessions(memory: Kept) -> list[Session]:
@@ -98,40 +109,48 @@ def _strip(noted: list[Explained], root: str) -> list[dict[str, Any]]:
 
 
 def _shown(memory: Kept, given: Explained) -> dict[str, Any]:
-    """The parts of a text with their memories, and what just missed, all on one axis."""
+    """Show the parts of a text with their memories, and what just missed, all on one axis."""
     best = max((line["score"] for line in given.hits), default=0.0)
-    share = profile_of(given.question, memory.settings).threshold_share
-    whys = [line["why"] for line in (*given.hits, *given.misses)]
-    axis = draw.axis_of(whys, floor=best * share)
-    hits = rows_of(given.hits, memory, axis)
-    sections = given.sections or ({"name": "returned", "entries": [{"ref": ref, "why": ""} for ref in hits]},)
-    parts = [_part(one, hits, memory) for one in sections]
-    shown = {entry.ref for part in parts for entry in part["entries"]}
-    missed = [row for ref, row in rows_of(given.misses, memory, axis).items() if ref not in shown][:MISSED]
-    for one in given.left_out[:MISSED]:
-        ref, why = str(one.get("ref")), str(one.get("reason", ""))
-        if ref not in shown:
-            missed.append(plain(find(memory, ref), ref, because=f"left out: {why}"))
-    spent = sum(part["tokens"] for part in parts)
-    whole = tokens.estimate(given.block)
+    share = memory.look().threshold_share(given.question)
+    axis = draw.axis_of([line["why"] for line in (*given.hits, *given.misses)], floor=best * share)
+    parts = _parts(memory, given, axis)
+    entries = {entry.ref: part["colour"] for part in parts for entry in part["entries"]}
     budget = sum(part["budget"] for part in parts)
-    if budget and whole > spent:
-        parts.append(_filler("Markup", "frame", whole - spent, "headings and the note"))
-    used = max(whole, spent)
+    used = max(tokens.estimate(given.block), sum(part["tokens"] for part in parts))
     return {
         "parts": parts,
-        "missed": missed,
+        "missed": _missed(memory, given, axis, entries.keys()),
         "axis": axis,
         "floor": best * share,
         "share": share,
         "tokens": used,
         "budget": budget,
         "free": max(0, budget - used) if budget else 0,
-        "count": len(shown),
+        "count": len(entries),
         "bar": draw.shares([(part["name"], part["tokens"]) for part in parts], max(budget, used)),
         "colours": {part["name"]: part["colour"] for part in parts},
-        "block": _lines(given.block, {entry.ref: part["colour"] for part in parts for entry in part["entries"]}),
+        "block": _lines(given.block, entries),
     }
+
+
+def _parts(memory: Kept, given: Explained, axis: draw.Axis) -> list[dict[str, Any]]:
+    """Show the sections of a text; of a recall, all that it returned. Markup around them is a part of its own."""
+    hits = rows_of(given.hits, memory, axis)
+    sections = given.sections or ({"name": "returned", "entries": [{"ref": ref, "why": ""} for ref in hits]},)
+    parts = [_part(one, hits, memory) for one in sections]
+    rest = tokens.estimate(given.block) - sum(part["tokens"] for part in parts)
+    if rest > 0 and any(part["budget"] for part in parts):
+        parts.append(_filler("Markup", "frame", rest, "headings and the note"))
+    return parts
+
+
+def _missed(memory: Kept, given: Explained, axis: draw.Axis, shown: Collection[str]) -> list[ShownRow]:
+    """Show the near misses of the question, then what had no room in the text."""
+    near = [row for ref, row in rows_of(given.misses, memory, axis).items() if ref not in shown][:MISSED]
+    left_out = {str(one.get("ref")): str(one.get("reason", "")) for one in given.left_out[:MISSED]}
+    return near + [
+        plain(find(memory, ref), ref, because=f"left out: {why}") for ref, why in left_out.items() if ref not in shown
+    ]
 
 
 def _part(section: Mapping[str, Any], hits: Mapping[str, ShownRow], memory: Kept) -> dict[str, Any]:
@@ -179,27 +198,34 @@ def _tag(text: str | None) -> Markup:
 
 
 def _replayed(memory: Kept, given: Explained) -> dict[str, Any]:
-    """What the same prompt would bring now, against what it brought then."""
-    now = brief.replay(memory.context, given)
+    """Compare what the same prompt would bring now with what it brought then."""
+    now = memory.look().briefing_now(given)
     fresh = {entry.ref: entry.memory.content for section in now.sections for entry in section.entries}
-    then = [str(entry["ref"]) for section in given.sections for entry in section.get("entries", ())]
-    then = then or [line["ref"] for line in given.hits]
-    lines = [("add", "+", "new", ref, fresh[ref], "") for ref in fresh if ref not in then]
-    same = 0
-    for ref in dict.fromkeys(then):
-        one = find(memory, ref)
-        text = "This memory is gone." if one is None else one.content
-        if ref not in fresh:
-            lines.append(("gone", "−", "no longer", ref, text, ""))
-        elif before := _before(memory, ref, given):
-            lines.append(("changed", "~", "changed", ref, text, before))
-        else:
-            same += 1
-    return {"lines": lines, "same": same, "tokens": now.tokens}
+    then = dict.fromkeys(_refs_of(given))
+    added = [("add", "+", "new", ref, content, "") for ref, content in fresh.items() if ref not in then]
+    compared = [_compared(memory, ref, given, is_fresh=ref in fresh) for ref in then]
+    changed = [line for line in compared if line is not None]
+    return {"lines": added + changed, "same": len(compared) - len(changed), "tokens": now.tokens}
+
+
+def _refs_of(given: Explained) -> list[str]:
+    """Return the refs of the memories that were given, or returned."""
+    told = [str(entry["ref"]) for section in given.sections for entry in section.get("entries", ())]
+    return told or [line["ref"] for line in given.hits]
+
+
+def _compared(memory: Kept, ref: str, given: Explained, *, is_fresh: bool) -> tuple[str, ...] | None:
+    """Return the line about a memory that would not come again, or with another text; None for the same text."""
+    one = find(memory, ref)
+    text = "This memory is gone." if one is None else one.content
+    if not is_fresh:
+        return ("gone", "−", "no longer", ref, text, "")
+    before = _before(memory, ref, given)
+    return ("changed", "~", "changed", ref, text, before) if before else None
 
 
 def _before(memory: Kept, ref: str, given: Explained) -> str:
-    """The text that a memory had when it was given, if it was revised since."""
+    """Return the text that a memory had when it was given, if it was revised since."""
     for event in memory.history(ref):
         if event.at > given.at and event.changed and "content" in event.changed:
             return str(event.changed["content"][0] or "")

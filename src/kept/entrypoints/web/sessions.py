@@ -1,7 +1,7 @@
 """Sessions: a conversation with its findings where they were said, and a search in all conversations."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
@@ -9,13 +9,15 @@ from fastapi.responses import HTMLResponse, Response
 from kept.entrypoints.http.doors import Asking, Opened, told
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import words
-from kept.entrypoints.web.rows import marked, message_of, quoted
-from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of, search
+from kept.entrypoints.web.rows import marked, quoted
+from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
-from kept.memory.findings import findings_of
+from kept.memory.findings import message_id_of
 from kept.memory.receipts import Explained
 from kept.model import Memory, Message, Session
-from kept.ports import Reader
+
+if TYPE_CHECKING:
+    from kept.memory.look import SessionOverview, SessionPage
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MESSAGES, FOUND, SHOWN_CHARS, TITLE_CHARS = 100, 20, 3_000, 90
@@ -38,13 +40,7 @@ def sessions(
     every = memory.sessions()[::-1]
     listed = every[page * PAGE : (page + 1) * PAGE]
     name = session or (listed[0].name if listed and not q else "")
-    storage = memory.context.spaces.project()
-    talk, groups = None, []
-    if storage is not None:
-        with storage.reading() as reader:
-            opened = reader.session(name) if name else None
-            groups = _grouped(reader, listed, now, root, name)
-            talk = _talk(memory, key, reader, opened, after, root, q) if opened is not None else None
+    opened = memory.look().session(name, after=after, limit=MESSAGES + 1) if name else None
     return draw_page(
         request,
         "sessions",
@@ -53,8 +49,8 @@ def sessions(
         key,
         q=q,
         hits=_found(memory, q, root) if q.strip() else [],
-        groups=groups,
-        talk=talk,
+        groups=_grouped(memory.look().overviews(listed), now, root, name),
+        talk=None if opened is None else _talk(memory, key, opened, after, root, q),
         is_chosen=bool(session),
         older=address(root, "sessions", page=page + 1) if len(every) > (page + 1) * PAGE else "",
         all_of_them=address(root, "sessions", q=q, page=page),
@@ -64,7 +60,7 @@ def sessions(
 
 def _found(memory: Kept, q: str, root: str) -> list[dict[str, Any]]:
     found = []
-    for hit in search(memory, q, scope="sessions", limit=FOUND).hits:
+    for hit in memory.look().search(q, scope="sessions", limit=FOUND).hits:
         if hit.message is not None:
             link = address(root, "sessions", q=q, session=hit.message.session, after=max(0, hit.message.n - 4))
             shown = marked(_around(hit.message.content, hit.matched), hit.matched)
@@ -80,72 +76,78 @@ def _around(content: str, matched: Any) -> str:
     return ("…" if start else "") + content[start : start + 240]
 
 
-def _grouped(reader: Reader, listed: list[Session], now: datetime, root: str, current: str) -> list[Any]:
+def _grouped(listed: "list[SessionOverview]", now: datetime, root: str, current: str) -> list[Any]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for one in listed:
-        groups.setdefault(words.heading(one.started_at, now), []).append(
+        session = one.session
+        groups.setdefault(words.heading(session.started_at, now), []).append(
             {
-                "session": one,
-                "title": _title(reader, one),
-                "messages": words.counted(reader.last_number(one.name), "message"),
-                "kept": len(one.findings),
-                "link": address(root, "sessions", session=one.name),
-                "is_current": one.name == current,
+                "session": session,
+                "title": _title(session, one.first_said),
+                "messages": words.counted(one.messages, "message"),
+                "kept": len(session.findings),
+                "link": address(root, "sessions", session=session.name),
+                "is_current": session.name == current,
             }
         )
     return list(groups.items())
 
 
-def _title(reader: Reader, one: Session) -> str:
-    """What a session is about: what its user said first."""
-    said = next((message for message in reader.messages(one.name, limit=3) if message.role == "user"), None)
-    text = " ".join(said.content.split()) if said is not None else one.summary or one.name
+def _title(session: Session, first_said: Message | None) -> str:
+    """Return what a session is about: what its user said first."""
+    text = session.summary or session.name if first_said is None else " ".join(first_said.content.split())
     return words.cut(text, TITLE_CHARS)
 
 
-def _talk(memory: Kept, key: Key, reader: Reader, opened: Session, after: int, root: str, q: str) -> dict[str, Any]:
-    messages = reader.messages(opened.name, after=after, limit=MESSAGES + 1)
-    shown, is_more = messages[:MESSAGES], len(messages) > MESSAGES
-    findings = findings_of(reader, opened.name)
-    summary = next((one for one in findings if one.kind == "summary"), None)
-    places, loose = _placed([one for one in findings if one.kind != "summary"], shown)
-    given = _given_at(told(memory, key, opened.name, limit=PAGE), shown)
+def _talk(memory: Kept, key: Key, opened: "SessionPage", after: int, root: str, q: str) -> dict[str, Any]:
+    session = opened.session
+    shown, is_more = opened.messages[:MESSAGES], len(opened.messages) > MESSAGES
+    places, loose = _placed(opened.findings, shown)
+    given = _given_at(told(memory, key, session.name, limit=PAGE), shown)
+    here = {"session": session.name, "q": q}
     return {
-        "session": opened,
-        "title": _title(reader, opened),
+        "session": session,
+        "title": _title(session, opened.first_said),
         "turns": [_turn(one, places.get(one.n, []), given.get(one.n, []), root) for one in shown],
         "map": _map(shown, places),
         "loose": [] if is_more or after else loose,
-        "summary": summary,
-        "number": reader.last_number(opened.name),
+        "summary": opened.summary,
+        "number": opened.last_number,
         "last": shown[-1].at if shown else None,
-        "earlier": address(root, "sessions", session=opened.name, q=q, after=max(0, after - MESSAGES)) if after else "",
-        "later": address(root, "sessions", session=opened.name, q=q, after=shown[-1].n) if is_more else "",
-        "saw": address(root, "saw", session=opened.name),
+        "earlier": address(root, "sessions", **here, after=max(0, after - MESSAGES)) if after else "",
+        "later": address(root, "sessions", **here, after=shown[-1].n) if is_more else "",
+        "saw": address(root, "saw", session=session.name),
     }
 
 
 def _turn(message: Message, found: list[Memory], given: list[Explained], root: str) -> dict[str, Any]:
-    content = message.content
-    if message.role == "tool_call" and message.input:
-        content = "\n".join(f"{name}: {value}" for name, value in message.input.items())
+    content = _content(message)
     cut = content[:SHOWN_CHARS]
+    role = message.role.replace("_", " ")
+    is_of_tool = message.role in ("tool_call", "tool_result")
     return {
         "message": message,
         "shown": quoted(cut, [one.content for one in found]),
         "cut": len(content) - len(cut),
-        "is_code": message.role in ("tool_call", "tool_result"),
-        "who": message.name or message.speaker or message.role.replace("_", " "),
-        "kind": message.role.replace("_", " ") if message.name and message.role.startswith("tool") else "",
+        "is_code": is_of_tool,
+        "who": message.name or message.speaker or role,
+        "kind": role if message.name and is_of_tool else "",
         "notes": found,
-        "given": [
-            {
-                "link": address(root, "saw", session=one.session, receipt=one.receipt),
-                "number": sum(len(part.get("entries", ())) for part in one.sections),
-                "receipt": one.receipt,
-            }
-            for one in given
-        ],
+        "given": [_given_link(one, root) for one in given],
+    }
+
+
+def _content(message: Message) -> str:
+    if message.role == "tool_call" and message.input:
+        return "\\n".join(f"{name}: {value}" for name, value in message.input.items())
+    return message.content
+
+
+def _given_link(one: Explained, root: str) -> dict[str, Any]:
+    return {
+        "link": address(root, "saw", session=one.session, receipt=one.receipt),
+        "number": sum(len(part.get("entries", ())) for part in one.sections),
+        "receipt": one.receipt,
     }
 
 
@@ -155,7 +157,7 @@ def _placed(findings: list[Memory], messages: list[Message]) -> tuple[dict[int, 
     places: dict[int, list[Memory]] = {}
     loose = []
     for one in findings:
-        place = by_id.get(message_of(one)) or next(
+        place = by_id.get(message_id_of(one)) or next(
             (message.n for message in messages if one.content[:60] in message.content), 0
         )
         places.setdefault(place, []).append(one) if place else loose.append(one)

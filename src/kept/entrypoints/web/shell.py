@@ -17,10 +17,7 @@ from kept.entrypoints.http.doors import Doors
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import words
-from kept.memory import Kept, read
-from kept.memory.read import well_formed
-from kept.model import Recalled
-from kept.recall import Request as Question
+from kept.memory import Kept
 from kept.text import visible
 
 FOLDER = Path(__file__).parent
@@ -89,7 +86,7 @@ def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key,
         project=doors.word_for(doors.find(project, key), key),
         projects=[doors.word_for(one, key) for one in doors.projects(key)],
         root=root_of(project),
-        live=sum(reader.statistics(()).rows for reader in memory.context.readers()),
+        live=memory.look().live(),
         due=request.app.state.inboxes.known(memory),
         samples=request.app.state.samples,
         version=__version__,
@@ -151,7 +148,13 @@ def address(root: str, view: str, **about: object) -> str:
 
 def now_of(memory: Kept) -> datetime:
     """The time by the clock of the memory."""
-    return memory.context.now()
+    return memory.look().now()
+
+
+def also_searched(asked: Iterable[str], query: str) -> list[str]:
+    """Return the first words that were searched for and that the query does not have."""
+    lowered = query.lower()
+    return [word for word in asked if word not in lowered][:8]
 
 
 def literal(asked: Iterable[str], query: str) -> list[str]:
@@ -159,9 +162,3 @@ def literal(asked: Iterable[str], query: str) -> list[str]:
     stems = tuple(asked)
     written = dict.fromkeys(re.findall(r"[\w./-]+", query))
     return [word for word in written if word.lower() not in words.SMALL and word.lower().startswith(stems)]
-
-
-def search(memory: Kept, query: str, **about: Any) -> Recalled:
-    """Recall without a receipt: a person who types asks with every pause, and no agent was given anything."""
-    question = Question(query=well_formed(query), seen_by=memory.context.seen_by(None), **about)
-    return read.answer(memory.context, question, memory.context.readable(), now_of(memory))

@@ -1,24 +1,30 @@
 """Timeline: a year of writes, recalls and reinforcements; two weeks by agent; the journal."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.activity import Counts, by_local_day, noted_days
+from kept.entrypoints.web.activity import Counts, by_local_day
 from kept.entrypoints.web.rows import find
 from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
-from kept.model import Event, Session
+from kept.model import Event
+
+if TYPE_CHECKING:
+    from kept.memory.look import SessionOverview
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 WRITES = frozenset(("remember", "revise", "strengthen", "promote", "extract"))
 HELPED = frozenset(("reinforce", "pin"))
+RAISED = HELPED | {"remember"}
 GONE = frozenset(("forget", "archive", "supersede", "expire", "evict", "demote"))
+DRAWN = {"write": WRITES, "reinf": HELPED, "forg": GONE}
 MARKS = ("sess", "write", "reinf", "forg")
 YEAR, SPAN, LANES = 364, 14, 8
 
@@ -31,7 +37,7 @@ def timeline(
     now, root = now_of(memory), root_of(project)
     counts = request.app.state.activity.of(memory)
     today = now.astimezone().date()
-    recalled = Counter({day: numbers.get("recalled", 0) for day, numbers in noted_days(memory).items()})
+    recalled = Counter({day: numbers.get("recalled", 0) for day, numbers in memory.look().days().items()})
     maps = [
         _map("writes", "Writes", by_local_day(counts, WRITES), today),
         _map("recalls", "Recalls", recalled, today),
@@ -82,70 +88,84 @@ def _weeks(maps: list[dict[str, Any]], today: date) -> list[dict[str, Any]]:
     return [{"week": week, "numbers": numbers} for week, numbers in sorted(sums.items(), reverse=True)]
 
 
-def _lanes(counts: Counts, memory: Kept, now: datetime) -> dict[str, Any]:
-    """The last two weeks, a lane for each who did something; `x` is in percent."""
-    today = now.astimezone().date()
-    begin = datetime.combine(today - timedelta(days=SPAN - 1), time(), now.astimezone().tzinfo)
+class Lanes:
+    """The last two weeks, a lane for each who did something. Places are in percent of the width."""
 
-    def place(at: datetime) -> float:
-        return round(100 * (at - begin).total_seconds() / (SPAN * 86_400), 2)
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.today = now.astimezone().date()
+        self.begin = datetime.combine(self.today - timedelta(days=SPAN - 1), time(), now.astimezone().tzinfo)
+        self._marks: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._daily: defaultdict[tuple[date, str], Counter[str]] = defaultdict(Counter)
 
-    marks: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    daily: defaultdict[tuple[date, str], Counter[str]] = defaultdict(Counter)
-    for (hour, actor, action), number in sorted(counts.items()):
-        mark = "write" if action in WRITES else "reinf" if action in HELPED else "forg" if action in GONE else ""
-        if mark and hour >= begin:
-            about = f"{words.done(action)} {number}, {words.day(hour)}"
-            marks[actor].append({"mark": mark, "x": place(hour + timedelta(minutes=30)), "about": about})
-            sums[actor][mark] += number
-            daily[hour.astimezone().date(), actor][mark] += number
-    for one, start, end in _sessions_since(memory, begin):
-        actor = one.agent or "agent"
-        width = max(0.4, round(place(end) - place(start), 2))
-        about = f"session {one.name}, {words.day(start)}"
-        marks[actor].append({"mark": "sess", "x": place(start), "width": width, "about": about, "name": one.name})
-        sums[actor]["sess"] += 1
-        daily[start.astimezone().date(), actor]["sess"] += 1
-    busiest = sorted(sums, key=lambda actor: -sums[actor].total())[:LANES]
-    return {
-        "days": [
-            {"label": str(day.day), "x": round(100 * (n + 0.5) / SPAN, 2), "start": round(100 * n / SPAN, 2)}
-            | {"is_weekend": day.weekday() > 4}
-            for n, day in enumerate(today - timedelta(days=SPAN - 1 - n) for n in range(SPAN))
-        ],
-        "width": round(100 / SPAN, 2),
-        "rows": [
-            {"who": words.who(actor), "is_person": actor == "user", "about": _about(sums[actor]), "marks": marks[actor]}
-            for actor in busiest
-        ],
-        "hidden": max(0, len(sums) - LANES),
-        "now": place(now),
-        "table": [
-            {
-                "day": day,
-                "who": words.who(actor),
-                **{name: numbers[name] for name in MARKS},
+    def add_events(self, counts: Counts) -> None:
+        for (hour, actor, action), number in sorted(counts.items()):
+            if (mark := _mark_of(action)) and hour >= self.begin:
+                about = f"{words.done(action)} {number}, {words.day(hour)}"
+                x = self._place(hour + timedelta(minutes=30))
+                self._add(actor, hour, number, {"mark": mark, "x": x, "about": about})
+
+    def add_sessions(self, sessions: "Iterable[SessionOverview]") -> None:
+        for one in sessions:
+            session, start = one.session, one.session.started_at
+            x = self._place(start)
+            mark = {
+                "mark": "sess",
+                "x": x,
+                "width": max(0.4, round(self._place(one.ended_at) - x, 2)),
+                "about": f"session {session.name}, {words.day(start)}",
+                "name": session.name,
             }
-            for (day, actor), numbers in sorted(daily.items(), reverse=True)
-        ],
-        "title": f"{begin.day} {begin:%b} to {today.day} {today:%b}, by agent",
-    }
+            self._add(session.agent or "agent", start, 1, mark)
+
+    def drawn(self) -> dict[str, Any]:
+        busiest = sorted(self._sums, key=lambda actor: -self._sums[actor].total())[:LANES]
+        return {
+            "days": [self._day(number) for number in range(SPAN)],
+            "width": round(100 / SPAN, 2),
+            "rows": [self._row(actor) for actor in busiest],
+            "hidden": max(0, len(self._sums) - LANES),
+            "now": self._place(self.now),
+            "table": [
+                {"day": day, "who": words.who(actor), **{name: numbers[name] for name in MARKS}}
+                for (day, actor), numbers in sorted(self._daily.items(), reverse=True)
+            ],
+            "title": f"{self.begin.day} {self.begin:%b} to {self.today.day} {self.today:%b}, by agent",
+        }
+
+    def _add(self, actor: str, at: datetime, number: int, mark: dict[str, Any]) -> None:
+        self._marks[actor].append(mark)
+        self._sums[actor][mark["mark"]] += number
+        self._daily[at.astimezone().date(), actor][mark["mark"]] += number
+
+    def _place(self, at: datetime) -> float:
+        return round(100 * (at - self.begin).total_seconds() / (SPAN * 86_400), 2)
+
+    def _day(self, number: int) -> dict[str, Any]:
+        day = self.today - timedelta(days=SPAN - 1 - number)
+        x, start = round(100 * (number + 0.5) / SPAN, 2), round(100 * number / SPAN, 2)
+        return {"label": str(day.day), "x": x, "start": start, "is_weekend": day.weekday() > 4}
+
+    def _row(self, actor: str) -> dict[str, Any]:
+        return {
+            "who": words.who(actor),
+            "is_person": actor == "user",
+            "about": _about(self._sums[actor]),
+            "marks": self._marks[actor],
+        }
 
 
-def _sessions_since(memory: Kept, begin: datetime) -> list[tuple[Session, datetime, datetime]]:
-    """The sessions since then, each with its start and its last message: an import finishes a session long after it."""
-    storage = memory.context.spaces.project()
-    if storage is None:
-        return []
-    found = []
-    with storage.reading() as reader:
-        for one in memory.sessions():
-            if one.started_at >= begin:
-                last = reader.messages(one.name, after=max(0, reader.last_number(one.name) - 1), limit=1)
-                end = last[0].at if last and last[0].at else one.finished_at or one.started_at
-                found.append((one, one.started_at, max(one.started_at, end)))
-    return found
+def _lanes(counts: Counts, memory: Kept, now: datetime) -> dict[str, Any]:
+    lanes = Lanes(now)
+    lanes.add_events(counts)
+    lanes.add_sessions(memory.look().overviews([one for one in memory.sessions() if one.started_at >= lanes.begin]))
+    return lanes.drawn()
+
+
+def _mark_of(action: str) -> str:
+    """Return the mark of an action in a lane; "" for an action that is not drawn."""
+    return next((mark for mark, actions in DRAWN.items() if action in actions), "")
 
 
 def _about(sums: Counter[str]) -> str:
@@ -155,15 +175,11 @@ def _about(sums: Counter[str]) -> str:
 
 
 def _events(memory: Kept, before: int) -> tuple[list[Event], int, bool]:
-    """A page of the journal, newest first; the number at which the older ones end; whether it is the first page."""
-    storage = memory.context.spaces.project()
-    if storage is None:
-        return [], 0, True
-    with storage.reading() as reader:
-        if before:  # numbers have no gaps
-            found = reader.events(after=max(0, before - 1 - PAGE), limit=min(PAGE, before - 1))[::-1]
-        else:
-            found = reader.events(newest_first=True, limit=PAGE)
+    """Return a page of the journal, newest first; the number at which the older ones end; True for the first page."""
+    if before:  # numbers have no gaps
+        found = memory.look().events(after=max(0, before - 1 - PAGE), limit=min(PAGE, before - 1))[::-1]
+    else:
+        found = memory.look().events(newest_first=True, limit=PAGE)
     return found, found[-1].seq if found and found[-1].seq > 1 else 0, not before
 
 
@@ -177,14 +193,7 @@ def _feed(memory: Kept, events: list[Event], now: datetime) -> list[tuple[str, l
 def _line(memory: Kept, event: Event) -> dict[str, Any]:
     noun, _, name = event.subject.partition(":")
     found = find(memory, event.subject) if not name and "-" in event.subject else None
-    changed = event.changed or {}
-    before, after = changed.get("content", (None, None))
-    about = "" if found is None else words.cut(found.content, 140)
-    if before and after:
-        about = f"“{words.cut(str(before), 80)}” → “{words.cut(str(after), 80)}”"
-    elif "feedback" in changed and changed["feedback"][0] is not None:
-        about = f"feedback {changed['feedback'][0]} → {changed['feedback'][1]}, {about}"
-    mood = "up" if event.action in HELPED | {"remember"} else "bad" if event.action in GONE else ""
+    about = _change(event, "" if found is None else words.cut(found.content, 140))
     return {
         "who": words.who(event.actor),
         "action": words.done(event.action),
@@ -192,5 +201,15 @@ def _line(memory: Kept, event: Event) -> dict[str, Any]:
         "ref": "" if found is None else found.ref,
         "session": name if noun == "session" else "",
         "about": about or (name if noun in ("task", "conflict", "alias") else ""),
-        "mood": mood,
+        "mood": "up" if event.action in RAISED else "bad" if event.action in GONE else "",
     }
+
+
+def _change(event: Event, content: str) -> str:
+    """Say how an event changed the text or the feedback of a memory; otherwise return its text."""
+    changed = event.changed or {}
+    before, after = changed.get("content", (None, None))
+    if before and after:
+        return f"“{words.cut(str(before), 80)}” → “{words.cut(str(after), 80)}”"
+    before, after = changed.get("feedback", (None, None))
+    return content if before is None else f"feedback {before} → {after}, {content}"

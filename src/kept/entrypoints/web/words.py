@@ -1,6 +1,6 @@
 """Times, kinds, actions and reasons as a person reads them. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from math import exp, log
 
@@ -134,36 +134,58 @@ def heading(at: datetime, now: datetime) -> str:
 
 
 def reason(factor: str, value: float, memory: Memory | None, matched: Mapping[str, str]) -> str:
-    """Why a factor has its value, in a few words.
+    """Say in a few words why a factor has its value.
 
     Read back from the number itself: the memory may have changed since the score was computed.
     """
-    match factor:
-        case "match":
-            return ", ".join(
-                word if how in ("", "asked for") else f"{word} ({how})"
-                for word, how in matched.items()
-                if word not in SMALL
-            )
-        case "feedback":
-            points = round(log(max(value, 1e-9)) / worth.FEEDBACK_STEEPNESS)
-            return f"{points:+d}" if points else "none yet"
-        case "recency":
-            days = round((1 / max(value, 1e-9) - 1) / worth.RECENCY_PER_DAY)
-            return counted(days, "day") if days else "today"
-        case "use":
-            uses = round(exp((value - 1) / worth.USE_STEEPNESS) - 1)
-            return f"used {counted(uses, 'time')}" if uses else "not used yet"
-        case "importance":
-            return f"{round(2 * value - 1, 2):g}"
-        case "status":
-            found = [name for name, number in worth.STATUS_FACTOR.items() if abs(number - value) < 1e-6]
-            return memory.status if memory is not None and memory.status in found else (found or [""])[0]
-        case "files":
-            return f"at hand: {', '.join(memory.files[:2])}" if memory is not None and value > 1 else "none at hand"
-        case "coverage":
-            return f"{max(0.0, 2 * value - 1):.0%} of what was asked"
-        case "kind" | "trust":
-            return "" if memory is None else str(getattr(memory, factor))
-        case _:
-            return ""
+    if factor == "match":
+        return _matched(matched)
+    return _REASONS[factor](value, memory) if factor in _REASONS else ""
+
+
+def _matched(matched: Mapping[str, str]) -> str:
+    """List the words that were found, each with how, unless it was asked for."""
+    found = {word: how for word, how in matched.items() if word not in SMALL}
+    return ", ".join(word if how in ("", "asked for") else f"{word} ({how})" for word, how in found.items())
+
+
+def _feedback(value: float) -> str:
+    points = round(log(max(value, 1e-9)) / worth.FEEDBACK_STEEPNESS)
+    return f"{points:+d}" if points else "none yet"
+
+
+def _recency(value: float) -> str:
+    days = round((1 / max(value, 1e-9) - 1) / worth.RECENCY_PER_DAY)
+    return counted(days, "day") if days else "today"
+
+
+def _use(value: float) -> str:
+    uses = round(exp((value - 1) / worth.USE_STEEPNESS) - 1)
+    return f"used {counted(uses, 'time')}" if uses else "not used yet"
+
+
+def _status(value: float, memory: Memory | None) -> str:
+    """Name the status with this factor; where several have it, the one that the memory has today."""
+    found = [name for name, number in worth.STATUS_FACTOR.items() if abs(number - value) < 1e-6]
+    return memory.status if memory is not None and memory.status in found else (found or [""])[0]
+
+
+def _files(value: float, memory: Memory | None) -> str:
+    return f"at hand: {', '.join(memory.files[:2])}" if memory is not None and value > 1 else "none at hand"
+
+
+def _field(name: str) -> Callable[[float, Memory | None], str]:
+    return lambda _value, memory: "" if memory is None else str(getattr(memory, name))
+
+
+_REASONS: Mapping[str, Callable[[float, Memory | None], str]] = {
+    "feedback": lambda value, _memory: _feedback(value),
+    "recency": lambda value, _memory: _recency(value),
+    "use": lambda value, _memory: _use(value),
+    "importance": lambda value, _memory: f"{round(2 * value - 1, 2):g}",
+    "coverage": lambda value, _memory: f"{max(0.0, 2 * value - 1):.0%} of what was asked",
+    "status": _status,
+    "files": _files,
+    "kind": _field("kind"),
+    "trust": _field("trust"),
+}
