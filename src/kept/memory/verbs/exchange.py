@@ -37,7 +37,7 @@ class ExportTo(Struct, frozen=True, kw_only=True):
         Annotated[
             str,
             about(
-                "kept, markdown, obsidian, praxis, server-memory or csv; by default by the ending of the file, else kept.",
+                "kept, markdown, obsidian, praxis, server-memory or csv; by default as the file ends, else kept.",
                 metavar="FORMAT",
             ),
         ]
