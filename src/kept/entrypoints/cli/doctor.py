@@ -38,7 +38,7 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     with memory:
         stores = memory.perform(DOCTOR, asked)
     links = _agent_checks(invocation, fix=asked.fix)
-    is_healthy = not wrong_settings and not any(map(_is_problem, [*_found(stores), *links]))
+    is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
         *wrong_settings,
         *_store_lines(stores),
@@ -71,13 +71,8 @@ def _agent_checks(invocation: Invocation, *, fix: bool) -> list[LinkCheck]:
     return check_agents(surroundings(invocation), book, hooks, invocation.clock(), shutil.which("codex"))
 
 
-def _found(stores: Iterable[Examined]) -> "Iterator[Finding]":
-    for store in stores:
-        yield from store.findings
-
-
-def _is_problem(one: "Finding | LinkCheck") -> bool:
-    return one.level == PROBLEM
+def _has_problem(stores: Iterable[Examined]) -> bool:
+    return any(one.level == PROBLEM for store in stores for one in store.findings)
 
 
 def _store_lines(stores: Iterable[Examined]) -> Iterator[Line]:
@@ -98,7 +93,7 @@ def _check_lines(findings: "Sequence[Finding | LinkCheck]") -> Iterator[Line]:
         yield Dim(f"    ok: {in_order}")
     for finding in findings:
         if finding.level != "ok":
-            mark = Strong("    problem: ") if _is_problem(finding) else "    note: "
+            mark = Strong("    problem: ") if finding.level == PROBLEM else "    note: "
             yield (mark, f"{finding.message} {finding.hint}")
 
 
@@ -106,5 +101,5 @@ def _verdict(stores: Sequence[Examined], links: Sequence[LinkCheck], *, is_healt
     if not stores and not links:
         yield "Nothing is kept here yet, so there is nothing to check."
     elif is_healthy:
-        is_lost = any(_is_problem(one) for store in stores for one in store.repaired)
+        is_lost = any(one.level == PROBLEM for store in stores for one in store.repaired)
         yield "Repaired. The items above could not be recovered." if is_lost else "No problems found."

@@ -243,12 +243,16 @@ def _import_lines(imported: TranscriptImport, asked: ImportTranscripts) -> Itera
         yield f"No transcript of {asked.program} is of this project."
     if imported.left_out:
         yield f"{counted(imported.left_out, 'session')} took place in no project, or in a folder that is gone."
-    if imported.added and asked.dry_run:
-        yield "These are messages. What is worth keeping of them is decided when they are imported."
-    elif imported.added:
-        yield f"Kept of them: {counted_kinds(imported.kept) or 'nothing'}."
+    if imported.added:
+        yield _kept_line(imported.kept, dry_run=asked.dry_run)
     if not imported.done:
         yield f"`kept import {asked.program} PATH` imports a file or folder, --all-projects those of all projects."
+
+
+def _kept_line(kept: Mapping[str, int], *, dry_run: bool) -> str:
+    if dry_run:
+        return "These are messages. What is worth keeping of them is decided when they are imported."
+    return f"Kept of them: {counted_kinds(kept) or 'nothing'}."
 
 
 def _left_lines(imported: TranscriptImport, *, is_file: bool) -> Iterator[Line]:
