@@ -15,6 +15,7 @@ import pytest
 
 import kept
 from kept.entrypoints import slash
+from kept.entrypoints.cli.derived import NOT_TYPED
 from kept.entrypoints.cli.frame import GLOBAL_OPTIONS, root
 from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.server import ServeOptions, make_app
@@ -115,7 +116,9 @@ def cli_commands() -> list[Any]:
 def test_the_command_has_the_arguments_of_its_verbs(path: str, verbs: list[AnyVerb]) -> None:
     page = help_of(path)
     usage = page.partition("\n\n")[0]
-    for argument in (one for verb in verbs for one in wire_arguments(verb.request)):
+    for argument in (
+        one for verb in verbs for one in wire_arguments(verb.request) if (verb.name, one.name) not in NOT_TYPED
+    ):
         option = f"--{argument.singular.replace('_', '-')}"
         is_shown = re.search(rf"(?<![\w-]){option}(?![\w-])", page) or re.search(
             rf"\b({argument.metavar or argument.name.upper()}|{argument.name.upper()})\b|{'|'.join(argument.choices)}"

@@ -55,7 +55,7 @@ def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path)
     assert "nothing to compact" in shell("session", "compact", "second")
     assert "finished" in shell("session", "list")
     assert "0a1b2c3d#1" in shell("session", "search", "postgres", "billing")
-    hits = shell.json("session", "search", "billing", "--by-session")["hits"]
+    hits = shell.json("session", "search", "billing", "--by", "session")["hits"]
     assert {hit["message"]["session"] for hit in hits} == {"0a1b2c3d"}, "what a fork shares is stored once"
     assert "No message matches" in shell("session", "search", "zeppelin")
     assert "kept session list" in shell.fails("session", "show", "nowhere")

@@ -15,7 +15,8 @@ from kept.memory import library, tasks
 from kept.memory.context import Context
 from kept.model import Memory, Session, Task
 from kept.ports import Reader, Where
-from kept.projects.files import index_entry, make_private_directory, shown, to_line, write_private_file
+from kept.projects.files import index_entry, make_private_directory, shown, write_private_file
+from kept.projects.files import to_line as to_line
 from kept.storage.shared import every
 
 TASKS = Path("40_Brain", ".agent", "tasks", "tasks.json")

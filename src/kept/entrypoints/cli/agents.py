@@ -7,6 +7,7 @@ import click
 from kept.distribution import install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.mcp.protocol import PROTOCOL
 from kept.errors import SettingsError
 
 
@@ -19,7 +20,7 @@ def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool, g
     directory it is started in. Needs the extra `agents`.
     """
     try:
-        from kept.entrypoints.mcp.server import ServerOptions, run_stdio
+        from kept.entrypoints.mcp.server import ServerOptions, run_stdio  # needs an optional package
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
@@ -35,6 +36,4 @@ def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool, g
 @command
 def protocol_command(invocation: Invocation) -> None:
     """Agents that use `kept mcp` are told automatically. For any other agent, put this text into its system prompt."""
-    from kept.entrypoints.mcp.protocol import PROTOCOL
-
     invocation.answer({"protocol": PROTOCOL}, PROTOCOL.split("\n"))

@@ -104,8 +104,8 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "manage": {
             "upkeep": "Confirm or archive memories that are due, and make room where a limit is exceeded.",
             "backup": "Write a verified copy of the store to a file.",
-            "doctor": "Check the stores, and every agent that Kept is installed in.",
-        }
+        },
+        "doctor": {"doctor": "Check the stores, and every agent that Kept is installed in."},
     },
     "Agents": {
         "agents": {

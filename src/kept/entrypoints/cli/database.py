@@ -1,14 +1,17 @@
 """`kept database` and `kept move`: a PostgreSQL database for a team, and projects on their way in and out of it."""
 
 import os
+from typing import Any
 
 import click
 import msgspec
 
+from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, field_lines, memories
 from kept.memory import database
+from kept.memory.verbs.exchange import MOVE
 
 
 def _url(invocation: Invocation, given: str | None) -> str:
@@ -85,16 +88,17 @@ def grant_role(invocation: Invocation, *, name: str, url: str | None, projects: 
 
 
 @command
-@click.option("--to", "place", required=True, metavar="PLACE", help="A postgresql:// URL, `home`, or a new file.")
-def move_command(invocation: Invocation, *, place: str) -> None:
+@options_of(MOVE)
+def move_command(invocation: Invocation, **given: Any) -> None:
     """Carries everything of the project over, with its history, and compares both sides. What was there is left as it
     was. A move that was cut off goes on where it stopped. Global memory stays in your home.
     """
+    asked = request_of(MOVE, given)
     with invocation.open(auto_upkeep=False) as memory:
-        moved = memory.store.move(place)
+        moved = memory.perform(MOVE, asked)
     counts = (memories(moved.memories), counted(moved.events, "event"), counted(moved.messages, "message"))
     lines: list[Line] = [f"{', '.join(counts)}: all there, the same as here (digest {moved.digest[:8]})."]
-    if database.is_database(place):
+    if database.is_database(asked.to):
         lines.append(
             Dim("Use it from now on: `kept projects link NAME --database URL` in each clone, or set KEPT_DATABASE_URL.")
         )

@@ -3,16 +3,21 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from kept.distribution import install_line
+from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, memories, name_of, progress
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, views
-from kept.memory.files import item_document, merge_texts
+from kept.memory.files import ViewStatus, item_document, merge_texts
+from kept.memory.verbs.exchange import WRITE_BRAIN
+from kept.memory.verbs.files import EXTRACT, ITEMS
 from kept.memory.views import Synced
 
 MOST_ITEMS = 100_000  # that are counted, to say how many more there are
@@ -64,19 +69,18 @@ def show_status(invocation: Invocation) -> None:
     """Show where the files are, and whether they have edits that were not taken in."""
     with invocation.open() as memory:
         found = memory.files.status()
-    lines: list[Line] = []
-    for one in found:
-        state = one.problem or (
-            "not written yet"
-            if not one.exists
-            else "has edits; `kept files sync` takes them in"
-            if one.is_edited
-            else "up to date"
-        )
-        lines.append((Strong(one.name), f" {state}", Dim(f"  {one.path}")))
+    lines: list[Line] = [(Strong(one.name), f" {_state(one)}", Dim(f"  {one.path}")) for one in found]
     if not found:
         lines.append('Nothing is kept here yet. `kept remember "…"` stores the first memory.')
     invocation.answer({"files": found}, lines)
+
+
+def _state(one: ViewStatus) -> str:
+    if one.problem:
+        return one.problem
+    if not one.exists:
+        return "not written yet"
+    return "has edits; `kept files sync` takes them in" if one.is_edited else "up to date"
 
 
 @files_command.command("watch")
@@ -84,7 +88,7 @@ def show_status(invocation: Invocation) -> None:
 def watch_files(invocation: Invocation, *, seconds: int | None) -> None:
     """Take your edits in as soon as you save, until you press Ctrl-C."""
     try:
-        from watchfiles import watch
+        from watchfiles import watch  # an optional package
     except ImportError:
         raise InvalidInput(
             "`kept files watch` needs the package watchfiles.", hint=f"Install it with: {install_line('files')}"
@@ -110,13 +114,14 @@ def _take_in(invocation: Invocation, memory: Kept) -> None:
 
 
 @files_command.command("brain")
-@click.argument("folder", type=click.Path(path_type=Path))
-def write_brain(invocation: Invocation, *, folder: Path) -> None:
+@options_of(WRITE_BRAIN)
+def write_brain(invocation: Invocation, **given: Any) -> None:
     """Write what is kept here to a new folder, in Brain's layout: a MEMORY.md and sessions for each agent, items.json,
     tasks.json. `kept import brain FOLDER` reads it.
     """
+    asked = request_of(WRITE_BRAIN, given)
     with invocation.open() as memory:
-        done = memory.files.write_brain(folder)
+        done = memory.perform(WRITE_BRAIN, asked)
     told = f"{memories(done.memories)}, {counted(done.sessions, 'session')}, {counted(done.items, 'item')}"
     line = f"Wrote {told} and {counted(done.tasks, 'task')} of {counted(len(done.agents), 'agent')} to {done.folder}."
     invocation.answer(done, [line])
@@ -143,15 +148,15 @@ def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path
 
 
 @command
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
-@click.option("--items-only", is_flag=True, help="Do not make whole files searchable (recall --scope sources).")
-def extract_command(invocation: Invocation, *, paths: tuple[Path, ...], items_only: bool) -> None:
+@options_of(EXTRACT)
+def extract_command(invocation: Invocation, **given: Any) -> None:
     """From Markdown, decision records, docstrings and comments such as TODO, NOTE or DECISION, by rules; each item
     names its file and line. Files that git ignores are left out. Doing it again reads only what has changed, and lets
     go of what was in deleted files. `kept recall --scope items` and `--scope sources` search what was found.
     """
+    asked = request_of(EXTRACT, given)
     with invocation.open() as memory, progress(invocation, "Extracting") as step:
-        done = memory.files.extract(paths, sources=not items_only, progress=step)
+        done = memory.perform(EXTRACT, replace(asked, progress=step))
     told = f"{counted(done.added, 'piece')} new, {done.changed:,} changed, {done.expired:,} expired"
     lines: list[Line] = [f"Read {done.read:,} of {counted(done.files, 'file')}: {told}."]
     if done.copies:
@@ -164,13 +169,13 @@ def extract_command(invocation: Invocation, *, paths: tuple[Path, ...], items_on
 
 
 @command
-@click.option("--type", metavar="TYPE", help="Only entity, claim, task, decision or note.")
-@click.option("--source", metavar="FILE", help="Only of this file or folder.")
-@limit_option(50, "items")
-def items_command(invocation: Invocation, *, type: str | None, source: str | None, limit: int) -> None:
+@options_of(ITEMS, without=("limit",))
+@limit_option(50, "items at most")  # a page for a person; programs get more at once
+def items_command(invocation: Invocation, *, limit: int, **given: Any) -> None:
     """`kept extract` finds them. With --json they come in the form of Brain's items.json."""
+    asked = request_of(ITEMS, {**given, "limit": MOST_ITEMS})
     with invocation.open() as memory:
-        found = memory.files.items(type=type, source=source, limit=MOST_ITEMS)
+        found = memory.perform(ITEMS, asked)
     more, found = len(found) - limit, found[:limit]
     lines: list[Line] = []
     for item in found:

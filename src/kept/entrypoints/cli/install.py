@@ -4,11 +4,11 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -16,8 +16,11 @@ import kept.entrypoints.install as install
 from kept.distribution import VERSION, install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.sessions import import_past, past_sessions
 from kept.entrypoints.cli.wording import counted
+from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
+from kept.entrypoints.install.data import check_home, delete_home
 from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
@@ -100,56 +103,98 @@ def install_command(
     """
     where, home = surroundings(invocation), open_projects(invocation.home).home
     chosen = _chosen(agents, where)
-    missing = [name for name in chosen if name not in found_here(where)]
     if not dry_run:
         home.prepare_root()
     with nullcontext() if dry_run else install.one_at_a_time(home.root):
-        book = ledger(invocation)
-        plans = {name: install.plan(name, scope, where, book) for name in chosen}
+        target = Target(scope, where, ledger(invocation))
+        plans = {name: install.plan(name, scope, where, target.book) for name in chosen}
         is_shown = not agents and not dry_run and not yes
         if is_shown:
-            for name, changes in plans.items():
-                invocation.tell(
-                    *_told(name, scope, [one for one in changes if not one.is_nothing], where, book, dry_run=True)
-                )
-            if any(not one.is_nothing for changes in plans.values() for one in changes):
-                invocation.agree(f"Put Kept into {titles(chosen)}?")
-        lines: list[Line] = []
-        documents = []
-        for name, changes in plans.items():
-            needed = [one for one in changes if not one.is_nothing]
-            done = needed if dry_run else install.apply(name, scope, changes, book)
-            documents.append(
-                {
-                    "agent": name,
-                    "called": install.name_for(name, scope, where, book),
-                    "is_found": name not in missing,
-                    "changes": [_document(one) for one in done],
-                    "next": AGENTS[name].next_step,
-                }
-            )
-            lines += _told(name, scope, done, where, book, dry_run=dry_run, in_full=not is_shown)
-        lines += [_not_here(name, where) for name in missing]
-        if "codex" in plans and not dry_run:
-            lines += _trust_codex(invocation, where, scope, book, yes=yes)
-    if not where.with_tools:
-        lines.append(f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install")
-    document: dict[str, Any] = {"dry_run": dry_run, "agents": documents, "tools": where.with_tools}
+            _agree(invocation, plans, target)
+        missing = set(chosen) - set(found_here(where))  # before their folders are made
+        done = _apply(plans, target, dry_run=dry_run)
+        lines = [*_done_lines(done, target, dry_run=dry_run, in_full=not is_shown), *_missing_lines(missing, where)]
+        lines += _next_lines(invocation, chosen, target, dry_run=dry_run, yes=yes)
+    document: dict[str, Any] = {
+        "dry_run": dry_run,
+        "agents": _agent_documents(done, target, missing),
+        "tools": where.with_tools,
+    }
+    if not invocation.as_json:
+        invocation.answer(document, lines)
+    imported = _import_past(invocation, chosen, False if dry_run else past)
     if invocation.as_json:
-        document["imported"] = {} if dry_run else _import_past(invocation, chosen, past)
-        invocation.answer(document, ())
-        return
-    invocation.answer(document, lines)
-    if not dry_run:
-        _import_past(invocation, chosen, past)
+        invocation.answer(document | {"imported": imported}, ())
 
 
-def _trust_codex(
-    invocation: Invocation, where: MachineFacts, scope: Scope, book: install.Ledger, *, yes: bool
+class Target(NamedTuple):
+    """The settings that an installation changes: of whom, on which machine, and the record of changes made before."""
+
+    scope: Scope
+    where: MachineFacts
+    book: install.Ledger
+
+    def name_for(self, agent: str) -> str:
+        """Return what Kept is called in the settings of an agent."""
+        return install.name_for(agent, self.scope, self.where, self.book)
+
+
+def _needed(changes: Sequence[install.Change]) -> list[install.Change]:
+    return [one for one in changes if not one.is_nothing]
+
+
+def _agree(invocation: Invocation, plans: Mapping[str, Sequence[install.Change]], target: Target) -> None:
+    """Show the changes, and ask a person about them. Raises NotAllowed when the answer is no."""
+    for name, changes in plans.items():
+        invocation.tell(*_told(name, _needed(changes), target, dry_run=True))
+    if any(map(_needed, plans.values())):
+        invocation.agree(f"Put Kept into {titles(list(plans))}?")
+
+
+def _apply(
+    plans: Mapping[str, Sequence[install.Change]], target: Target, *, dry_run: bool
+) -> dict[str, Sequence[install.Change]]:
+    """Make the changes, and return those of each agent that were needed."""
+    if dry_run:
+        return {name: _needed(changes) for name, changes in plans.items()}
+    return {name: install.apply(name, target.scope, changes, target.book) for name, changes in plans.items()}
+
+
+def _agent_documents(
+    done: Mapping[str, Sequence[install.Change]], target: Target, missing: Collection[str]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "agent": name,
+            "called": target.name_for(name),
+            "is_found": name not in missing,
+            "changes": [_document(one) for one in changes],
+            "next": AGENTS[name].next_step,
+        }
+        for name, changes in done.items()
+    ]
+
+
+def _done_lines(
+    done: Mapping[str, Sequence[install.Change]], target: Target, *, dry_run: bool, in_full: bool
 ) -> Iterator[Line]:
-    """Offer to trust our hooks in Codex, which otherwise skips them without a word."""
-    from kept.entrypoints.install import codex
+    for name, changes in done.items():
+        yield from _told(name, changes, target, dry_run=dry_run, in_full=in_full)
 
+
+def _next_lines(
+    invocation: Invocation, names: Collection[str], target: Target, *, dry_run: bool, yes: bool
+) -> Iterator[Line]:
+    """Say what is left to do for a person; trust in Codex is offered at once."""
+    if "codex" in names and not dry_run:
+        yield from _trust_codex(invocation, target, yes=yes)
+    if not target.where.with_tools:
+        yield f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install"
+
+
+def _trust_codex(invocation: Invocation, target: Target, *, yes: bool) -> Iterator[Line]:
+    """Offer to trust our hooks in Codex, which otherwise skips them without a word."""
+    scope, where, book = target
     program = shutil.which("codex")
     hooks = codex.our_hooks(program, where, AGENTS["codex"].files(where, scope)) if program else None
     tables = codex.trusted(hooks or [])
@@ -171,46 +216,49 @@ def titles(names: Sequence[str]) -> str:
 
 
 def _told(
-    name: str,
-    scope: Scope,
-    done: Sequence[install.Change],
-    where: MachineFacts,
-    book: install.Ledger,
-    *,
-    dry_run: bool,
-    in_full: bool = True,
+    name: str, done: Sequence[install.Change], target: Target, *, dry_run: bool, in_full: bool = True
 ) -> Iterator[Line]:
+    """Say which files of an agent were changed, or would be; `in_full` with the difference of each."""
     agent = AGENTS[name]
-    for path in dict.fromkeys(install.taken_in(NAMES[0], name, scope, where, book)):
-        called = install.name_for(name, scope, where, book)
-        yield (
-            f"{agent.title}: the entry {NAMES[0]} in {_short(path, where)} belongs to another program and stays. "
-            f"Kept is called {called} there."
-        )
+    yield from _renamed_lines(name, target)
     if not done:
         yield f"{agent.title}: installed already, nothing to change."
         return
     yield Strong(f"{agent.title}{': this would change' if dry_run else ''}")
-    ours = [change for change in done if change.path.is_relative_to(where.plugin)]
+    ours = [change for change in done if change.path.is_relative_to(target.where.plugin)]
     if ours:  # a folder of our own: its files are nobody's settings
-        parts = sorted({change.path.relative_to(where.plugin).parts[0].lstrip(".") for change in ours})
-        yield f"  write {_short(where.plugin, where)} ({counted(len(ours), 'file')}: {', '.join(parts)})"
-    for change in (change for change in done if change not in ours):
-        verb = "write" if change.before is None else "delete" if change.after is None else "change"
-        yield f"  {verb} {_short(change.path, where)}"
-        if in_full and change.before is not None and change.after is not None:
-            yield from (Dim(f"    {line}") for line in _difference(change))
+        parts = sorted({change.path.relative_to(target.where.plugin).parts[0].lstrip(".") for change in ours})
+        plugin = _short(target.where.plugin, target.where)
+        yield f"  write {plugin} ({counted(len(ours), 'file')}: {', '.join(parts)})"
+    for change in done:
+        if change not in ours:
+            yield from _change_lines(change, target.where, in_full=in_full)
     if not dry_run:
         yield f"  {agent.next_step}"
 
 
-def _not_here(name: str, where: MachineFacts) -> str:
-    agent = AGENTS[name]
-    programs = "".join(f"no program {program}, " for program in agent.programs)
-    sentence = (
-        f"{agent.title} was not found on this machine ({programs}no folder {_short(agent.folder(where), where)})."
-    )
-    return f"{sentence} The settings take effect once it is installed."
+def _renamed_lines(name: str, target: Target) -> Iterator[Line]:
+    """Say where the name of Kept is taken by another program, and what it is called instead."""
+    for path in dict.fromkeys(install.taken_in(NAMES[0], name, *target)):
+        taken = f"the entry {NAMES[0]} in {_short(path, target.where)} belongs to another program and stays."
+        yield f"{AGENTS[name].title}: {taken} Kept is called {target.name_for(name)} there."
+
+
+def _change_lines(change: install.Change, where: MachineFacts, *, in_full: bool) -> Iterator[Line]:
+    verb = "write" if change.before is None else "delete" if change.after is None else "change"
+    yield f"  {verb} {_short(change.path, where)}"
+    if in_full and verb == "change":
+        yield from (Dim(f"    {line}") for line in _difference(change))
+
+
+def _missing_lines(names: Collection[str], where: MachineFacts) -> Iterator[Line]:
+    """Say which agents are not on this machine, and what was looked for."""
+    for name, agent in AGENTS.items():
+        if name in names:
+            programs = "".join(f"no program {program}, " for program in agent.programs)
+            folder = f"no folder {_short(agent.folder(where), where)}"
+            sentence = f"{agent.title} was not found on this machine ({programs}{folder})."
+            yield f"{sentence} The settings take effect once it is installed."
 
 
 def _short(path: Path, where: MachineFacts) -> str:
@@ -232,21 +280,13 @@ def _document(change: install.Change) -> dict[str, Any]:
 
 def _import_past(invocation: Invocation, names: Sequence[str], wanted: bool | None) -> dict[str, int]:
     """Import the past sessions of this project, if somebody wants that: they are worth having from the first day."""
-    from kept.entrypoints.cli.sessions import import_past, past_sessions
-
     programs = [name for name in names if name in IMPORTABLE]
-    if wanted is False or not programs or (wanted is None and not invocation.can_pick()):
+    is_offered = invocation.can_pick() if wanted is None else wanted
+    if not (programs and is_offered):
         return {}
     try:
-        found = past_sessions(invocation, programs)
-        if not found:
-            return {}
-        sessions = ", ".join(f"{AGENTS[name].title} {number:,}" for name, number in found.items())
-        question = f"Import the past sessions of this project ({sessions})?"
-        if wanted is None and invocation.pick(question, ("yes", "no")) != "yes":
-            invocation.tell(Dim(f"Later: {', '.join(f'kept import {name}' for name in found)}"))
-            return {}
-        done = import_past(invocation, list(found))
+        chosen = _past_programs(invocation, programs, is_wanted=bool(wanted))
+        done = import_past(invocation, chosen) if chosen else {}
     except KeptError as error:  # no project here, say: the installation is done all the same
         if wanted:
             raise
@@ -259,6 +299,18 @@ def _import_past(invocation: Invocation, names: Sequence[str], wanted: bool | No
     return done
 
 
+def _past_programs(invocation: Invocation, programs: Sequence[str], *, is_wanted: bool) -> list[str]:
+    """Return the programs that have past sessions of this project, if a person wants these."""
+    found = past_sessions(invocation, programs)
+    if is_wanted or not found:
+        return list(found)
+    sessions = ", ".join(f"{AGENTS[name].title} {number:,}" for name, number in found.items())
+    if invocation.pick(f"Import the past sessions of this project ({sessions})?", ("yes", "no")) == "yes":
+        return list(found)
+    invocation.tell(Dim(f"Later: {', '.join(f'kept import {name}' for name in found)}"))
+    return []
+
+
 @command
 @_agents
 @click.option("--data", is_flag=True, help="Also delete all memories, of every project, after a yes.")
@@ -268,8 +320,6 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     are removed. A file that cannot be changed is named, and the others are cleaned. Memories stay, unless --data is
     given.
     """
-    from kept.entrypoints.install.data import check_home, delete_home
-
     where = surroundings(invocation, with_tools=True)
     place = open_projects(invocation.home).home
     home = place.root
@@ -282,21 +332,26 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
         entries = book.of(chosen) if agents else dict(book.entries)
         removal = install.remove(entries, where, book)
     done = removal.done
-    lines: list[Line] = [f"{'deleted' if change.after is None else 'restored'} {change.path}" for change in done]
+    lines: list[Line] = [_removed_line(change) for change in done]
     if removal.refused:
         invocation.tell(*lines)
         raise _refused(removal.refused, data=data)
     if not entries:
-        lines.append(
-            "Kept is not installed in any agent." if not agents else f"Kept is not installed in {titles(agents)}."
-        )
+        lines.append(f"Kept is not installed in {titles(agents) if agents else 'any agent'}.")
     if data:
-        left = delete_home(place)
-        lines.append(f"Deleted the memories in {home}. Not Kept's: {', '.join(left)}." if left else f"Deleted {home}.")
+        lines.append(_deleted_line(home, delete_home(place)))
     else:
         lines.append(f"Memories stay in {home}. `kept uninstall --data` deletes them.")
     document = {"changes": [_document(change) for change in done], "home": str(home), "data_deleted": data}
     invocation.answer(document, lines)
+
+
+def _removed_line(change: install.Change) -> str:
+    return f"{'deleted' if change.after is None else 'restored'} {change.path}"
+
+
+def _deleted_line(home: Path, left: Sequence[str]) -> str:
+    return f"Deleted the memories in {home}. Not Kept's: {', '.join(left)}." if left else f"Deleted {home}."
 
 
 def _refused(errors: Sequence[KeptError], *, data: bool) -> InvalidInput:

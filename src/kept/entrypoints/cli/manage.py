@@ -1,28 +1,27 @@
 """Commands that manage a memory as a whole.
 
 Decisions that a person makes: `kept conflicts`, `resolve`, `alias`, `scan`, `allow`, `off`, `on` and `review`. Keeping
-the store in good order: `kept backup`, `doctor` and `upkeep`.
+the store in good order: `kept backup` and `upkeep`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import command, group, limit_option, session_named, yes_option
-from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.frame import command, group, session_named, yes_option
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, memories, name_of, size
 from kept.entrypoints.cli.write import given_file, given_text
-from kept.errors import InvalidInput, NotFound, SettingsError
+from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
-from kept.memory.reviews import REASONS, Decision, Review, ReviewFinding, ReviewReason, parse_decision
-from kept.model import GLOBAL, Conflict, Memory
-from kept.settings import Settings
-
-if TYPE_CHECKING:
-    from kept.entrypoints.install.checks import LinkCheck
-    from kept.memory.store import Finding
+from kept.memory.reviews import Decision, Review, ReviewFinding, parse_decision
+from kept.memory.verbs.conflicts import CONFLICTS, DECIDE, RESOLVE, REVIEW
+from kept.memory.verbs.switches import ADD_ALIAS, ALLOW, PAUSE, REMOVE_ALIAS, RESUME
+from kept.memory.verbs.upkeep import BACKUP, SCAN, UPKEEP
+from kept.model import Conflict, Memory
 
 PROPOSED = "proposed"
 LATER, STOP = "later", "stop"
@@ -43,16 +42,15 @@ _UPKEEP_DONE = {
 
 _REVIEW_NOUNS = ("conflict", "duplicate", "candidate")  # the other reasons are adjectives: 3 stale
 
-_session_option = click.option("--session", metavar="ID", help="Only in this session.")
-
 
 @command
-@click.option("--all", "resolved", is_flag=True, help="Include settled conflicts.")
-def conflicts_command(invocation: Invocation, *, resolved: bool) -> None:
+@options_of(CONFLICTS, also={"resolved": "--all"})
+def conflicts_command(invocation: Invocation, **given: Any) -> None:
+    asked = request_of(CONFLICTS, given)
     lines: list[Line] = []
     documents = []
     with invocation.open() as memory:
-        for conflict in memory.conflicts(resolved=resolved):
+        for conflict in memory.perform(CONFLICTS, asked):
             sides = [_side(memory, uid) for uid in (conflict.left, conflict.right)]
             documents.append({**msgspec.to_builtins(conflict), "ref": conflict.ref, "sides": [ref for ref, _ in sides]})
             lines += _conflict_lines(conflict, sides, invocation)
@@ -81,13 +79,13 @@ def _conflict_lines(conflict: Conflict, sides: list[tuple[str, str]], invocation
 
 
 @command
-@click.argument("conflict")
-@click.option("--keep", required=True, metavar="REF", help="The memory that stays.")
+@options_of(RESOLVE)
 @yes_option
-def resolve_command(invocation: Invocation, *, conflict: str, keep: str, yes: bool) -> None:
+def resolve_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
+    asked = request_of(RESOLVE, given)
     with invocation.open(yes=yes) as memory:
-        settled = memory.resolve(conflict, keep=keep)
-    line = (name_of(settled), f" stays; {conflict} is settled. `kept undo` undoes it.")
+        settled = memory.perform(RESOLVE, asked)
+    line = (name_of(settled), f" stays; {asked.conflict} is settled. `kept undo` undoes it.")
     invocation.answer(as_document(settled), [line])
 
 
@@ -106,64 +104,64 @@ def list_aliases(invocation: Invocation) -> None:
 
 
 @alias_command.command("add")
-@click.argument("word")
-@click.argument("others", nargs=-1, required=True)
-def add_alias(invocation: Invocation, *, word: str, others: tuple[str, ...]) -> None:
+@options_of(ADD_ALIAS)
+def add_alias(invocation: Invocation, **given: Any) -> None:
     """Let WORD also find OTHERS from now on."""
+    asked = request_of(ADD_ALIAS, given)
     with invocation.open() as memory:
         before = memory.aliases.list()
-        alias = memory.aliases.add(word, *others)
+        alias = memory.perform(ADD_ALIAS, asked)
     same = " Nothing was changed." if before.get(alias.word) == alias.expands_to else ""
     invocation.answer(alias, [(Strong(alias.word), f" also finds {', '.join(alias.expands_to)}.{same}")])
 
 
 @alias_command.command("remove")
-@click.argument("word")
-def remove_alias(invocation: Invocation, *, word: str) -> None:
+@options_of(REMOVE_ALIAS)
+def remove_alias(invocation: Invocation, **given: Any) -> None:
     """Search for no other words than WORD, also if Kept brings some."""
+    asked = request_of(REMOVE_ALIAS, given)
     with invocation.open() as memory:
-        memory.aliases.remove(word)
-    invocation.answer({"removed": word}, [f"The alias for {word} is removed."])
+        memory.perform(REMOVE_ALIAS, asked)
+    invocation.answer({"removed": asked.word}, [f"The alias for {asked.word} is removed."])
 
 
 @command
-@click.option("--fix", is_flag=True, help="Remove the secrets, also from the history.")
+@options_of(SCAN)
 @yes_option
-def scan_command(invocation: Invocation, *, fix: bool, yes: bool) -> None:
+def scan_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     """Secrets are redacted before anything is stored; this finds those that older rules did not know."""
-    if fix and not yes:
+    asked = request_of(SCAN, given)
+    if asked.fix and not yes:
         invocation.agree("Remove every secret from all stored memories, for good? This cannot be undone.")
     with invocation.open(yes=True) as memory:
-        leaks = memory.store.scan(fix=fix)
+        leaks = memory.perform(SCAN, asked)
+    end = ": removed" if asked.fix else ""
     lines: list[Line] = [
-        (
-            Strong(bracketed(leak.ref)),
-            f" {', '.join(f'{found.kind} ({found.count})' for found in leak.found)}{': removed' if fix else ''}",
-        )
+        (Strong(bracketed(leak.ref)), f" {', '.join(f'{found.kind} ({found.count})' for found in leak.found)}{end}")
         for leak in leaks
     ]
     if not leaks:
         lines.append("No secrets are stored here.")
-    elif not fix:
+    elif not asked.fix:
         lines.append(Dim(f"{memories(len(leaks))}. `kept scan --fix` removes the secrets."))
     invocation.answer({"leaks": leaks}, lines)
 
 
 @command
-@click.argument("value")
-@click.option("--note", default="", metavar="TEXT", help="Why it is harmless.")
+@options_of(ALLOW)
 @yes_option
-def allow_command(invocation: Invocation, *, value: str, note: str, yes: bool) -> None:
+def allow_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     """It is not redacted from now on. Only a digest of it is stored. A single dash reads it from standard input."""
-    if value == "-":
-        value = given_text((value,)).strip("\n")
+    asked = request_of(ALLOW, given)
+    if asked.value == "-":
+        asked = msgspec.structs.replace(asked, value=given_text((asked.value,)).strip("\n"))
     with invocation.open(yes=yes) as memory:
-        allowance = memory.store.allow(value, note)
+        allowance = memory.perform(ALLOW, asked)
     invocation.answer(allowance, ["It is not redacted from now on. `kept undo` undoes this."])
 
 
 @command
-@_session_option
+@options_of(PAUSE)
 def off_command(invocation: Invocation, *, session: str | None) -> None:
     """Commands that you run yourself (remember, recall …) still work."""
     with invocation.open() as memory:
@@ -176,7 +174,7 @@ def off_command(invocation: Invocation, *, session: str | None) -> None:
 
 
 @command
-@_session_option
+@options_of(RESUME)
 def on_command(invocation: Invocation, *, session: str | None) -> None:
     with invocation.open() as memory:
         session = session and session_named(invocation, memory, session, must_exist=False)
@@ -186,27 +184,12 @@ def on_command(invocation: Invocation, *, session: str | None) -> None:
 
 
 @command
-@limit_option(20, "findings at most")
-@click.option(
-    "--reason", "reasons", multiple=True, type=click.Choice(REASONS), help="Only with this reason. May be repeated."
-)
-@click.option(
-    "--apply",
-    "decisions",
-    multiple=True,
-    metavar="DECISION",
-    help="Carry this out. May be repeated. `proposed` applies every proposal; a dash reads decisions as JSON.",
-)
+@options_of(REVIEW)
+@options_of(DECIDE, also={"decisions": "--apply"})
 @click.option("--list", "only_list", is_flag=True, help="Only list, without asking.")
 @yes_option
 def review_command(
-    invocation: Invocation,
-    *,
-    limit: int,
-    reasons: tuple[ReviewReason, ...],
-    decisions: tuple[str, ...],
-    only_list: bool,
-    yes: bool,
+    invocation: Invocation, *, decisions: tuple[str, ...], only_list: bool, yes: bool, **given: Any
 ) -> None:
     """Memories that an agent proposes for all projects, that are stale, unused, duplicates, in conflict, or no
     longer mentioned, and candidates that nobody has confirmed, each with the reason and a proposal. In a terminal you
@@ -214,24 +197,23 @@ def review_command(
     nothing.
 
     A DECISION is keep:3 (it stays, counts as verified, and so does what it contradicts or repeats), archive:3,
-    forget:3, supersede:9=3 (3 stays, and 9 is archived), or promote:3 (all projects get it). `kept undo` undoes all
-    decisions of one call together, and each promotion by itself. Ctrl-C while you are asked changes nothing, and
-    shows the command that carries out what you had decided.
+    forget:3, supersede:9=3 (3 stays, and 9 is archived), or promote:3 (all projects get it); `proposed` stands for
+    every proposal, and a dash reads decisions as JSON. `kept undo` undoes all decisions of one call together, and each
+    promotion by itself. Ctrl-C while you are asked changes nothing, and shows the command that carries out what you had
+    decided.
 
     \b
     kept review --apply archive:12 --apply supersede:9=3
     kept review --reason duplicate --apply proposed --yes
     """
+    asked = request_of(REVIEW, given)
     with invocation.open(yes=yes) as memory:
         if decisions:
-            chosen = _chosen(decisions)
+            chosen = _given(decisions)
             if PROPOSED in decisions:
-                proposals = [finding.proposed for finding in memory.reviews.list(limit=limit, reasons=reasons)]
-                chosen += proposals
-                if proposals and not yes:
-                    invocation.agree(f"Carry out {counted(len(proposals), 'proposal')}?")
+                chosen += _proposed(memory.perform(REVIEW, asked), invocation, yes=yes)
         else:
-            review = memory.reviews.list(limit=limit, reasons=reasons)
+            review = memory.perform(REVIEW, asked)
             if only_list or not review.findings or not invocation.can_pick():
                 findings = [_finding_document(finding) for finding in review]
                 invocation.answer(msgspec.to_builtins(review) | {"findings": findings}, _review_lines(review))
@@ -241,7 +223,15 @@ def review_command(
     _answer_applied(invocation, chosen, changed)
 
 
-def _chosen(decisions: Sequence[str]) -> list[Decision]:
+def _proposed(review: Review, invocation: Invocation, *, yes: bool) -> list[Decision]:
+    """Return all proposals of a review, once a person has agreed."""
+    proposals = [finding.proposed for finding in review]
+    if proposals:
+        invocation.agree(f"Carry out {counted(len(proposals), 'proposal')}?", yes=yes)
+    return proposals
+
+
+def _given(decisions: Sequence[str]) -> list[Decision]:
     chosen: list[Decision] = []
     for decision in decisions:
         if decision == "-":
@@ -369,96 +359,33 @@ def _one_line(memory: Memory) -> str:
 
 
 @command
-@click.argument("file")
-@click.option("--global", "is_global", is_flag=True, help="Global memory, instead of the project's.")
-def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> None:
+@options_of(BACKUP)
+@click.option("--global", "is_global", is_flag=True, help="The same as --tier global.")
+def backup_command(invocation: Invocation, *, target: str, is_global: bool, **given: Any) -> None:
     """Other programs may read and write during the backup. FILE must not exist: a backup never overwrites anything.
     `kept restore FILE` restores it. `kept erase` also cleans backups in Kept's home, and names those elsewhere.
     """
+    tier = {"tier": "global"} if is_global else {}
+    asked = request_of(BACKUP, {**given, **tier, "target": str(given_file(target))})
     with invocation.open() as memory:
-        made = memory.store.backup(given_file(file), tier="global" if is_global else "project")
+        made = memory.perform(BACKUP, asked)
     counts = f"{memories(made.memories)}, {counted(made.events, 'event')}, {size(made.bytes)}"
-    invocation.answer(made, [f"Backed up to {file}: {counts}. `kept restore {file}` restores it."])
+    invocation.answer(made, [f"Backed up to {target}: {counts}. `kept restore {target}` restores it."])
 
 
 @command
-@click.option("--deep", is_flag=True, help="Compare every memory with its journal and its index; takes longer.")
-@click.option("--fix", is_flag=True, help="Repair in place whatever can be proved right or made again.")
-def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
-    """It reads every byte that an answer could come from, and changes nothing. The exit code is 1 if there is a
-    problem. With --fix it repairs what it can in place. If memories are damaged, it names the backup to restore.
-    """
-    lines: list[Line] = []
-    try:
-        memory = invocation.open(auto_upkeep=False)
-    except SettingsError as error:  # a broken settings file must not keep anybody from checking the stores
-        lines.append((Strong("problem: "), f"{error.message} {error.hint}"))
-        memory = msgspec.structs.replace(invocation, settings=Settings()).open(auto_upkeep=False)
-    are_settings_sound = not lines
-    with memory:
-        stores = memory.store.doctor(deep=deep, fix=fix)
-    for store in stores:
-        lines.append((Strong("Global memory" if store.space == GLOBAL else "This project"), Dim(f"  {store.path}")))
-        lines += _check_lines([*store.repaired, *store.findings])
-    links = _agent_checks(invocation, fix=fix)
-    if links:
-        lines.append(Strong("Agents"))
-        lines += _check_lines(links)
-    is_healthy = are_settings_sound and all(one.level != "problem" for store in stores for one in store.findings)
-    is_healthy = is_healthy and all(link.level != "problem" for link in links)
-    if not stores and not links:
-        lines.append("Nothing is kept here yet, so there is nothing to check.")
-    elif is_healthy:
-        is_lost = any(one.level == "problem" for store in stores for one in store.repaired)
-        lines.append("Repaired. The items above could not be recovered." if is_lost else "No problems found.")
-    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links}), lines)
-    if not is_healthy:
-        click.get_current_context().exit(FAILED)
-
-
-def _agent_checks(invocation: Invocation, *, fix: bool) -> "list[LinkCheck]":
-    """The chain of every agent that Kept was put into; `fix` takes in what its hooks left behind."""
-    from kept.entrypoints.cli.install import ledger, surroundings
-
-    book = ledger(invocation)
-    if not book.entries:
-        return []
-    import shutil
-
-    from kept.entrypoints.hook.background import work_off
-    from kept.entrypoints.hook.folder import HookFolder
-    from kept.entrypoints.install.checks import check_agents
-
-    hooks = HookFolder(invocation.projects().home.root)
-    if fix:
-        work_off(hooks)
-        hooks.log_died()
-    return check_agents(surroundings(invocation), book, hooks, invocation.clock(), shutil.which("codex"))
-
-
-def _check_lines(findings: "Sequence[Finding | LinkCheck]") -> list[Line]:
-    """One line for each problem or note; all checks that passed in one line."""
-    in_order = ", ".join(dict.fromkeys(finding.check for finding in findings if finding.level == "ok"))
-    lines: list[Line] = [Dim(f"    ok: {in_order}")] if in_order else []
-    for finding in findings:
-        if finding.level != "ok":
-            mark = Strong("    problem: ") if finding.level == "problem" else "    note: "
-            lines.append((mark, f"{finding.message} {finding.hint}"))
-    return lines
-
-
-@command
-@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-def upkeep_command(invocation: Invocation, *, dry_run: bool) -> None:
+@options_of(UPKEEP)
+def upkeep_command(invocation: Invocation, **given: Any) -> None:
     """Memories are archived, not removed: `kept restore` brings them back. Sessions without new messages for a long
     time are packed.
     """
+    asked = request_of(UPKEEP, given)
     with invocation.open(auto_upkeep=False) as memory:
-        done = memory.upkeep(dry_run=dry_run)
+        done = memory.perform(UPKEEP, asked)
     lines: list[Line] = [
         (
             Strong(one.ref if one.action == "pack" else f"[id:{one.ref}]"),
-            f" {_UPKEEP_DONE[one.action][dry_run]}: {one.reason}.",
+            f" {_UPKEEP_DONE[one.action][asked.dry_run]}: {one.reason}.",
         )
         for one in done.done
     ]
@@ -467,4 +394,4 @@ def upkeep_command(invocation: Invocation, *, dry_run: bool) -> None:
     elif not lines:
         lines.append("There was nothing to do.")
     packed = [one.ref for one in done.done if one.action == "pack"]
-    invocation.answer({"done": done.done, "dry_run": dry_run, "skipped": done.skipped, "packed": packed}, lines)
+    invocation.answer({"done": done.done, "dry_run": asked.dry_run, "skipped": done.skipped, "packed": packed}, lines)

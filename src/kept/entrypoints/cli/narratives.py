@@ -1,11 +1,15 @@
 """`kept narrative`: the running story that memories belong to."""
 
+from typing import Any
+
 import click
 
+from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, memories, memory_lines
 from kept.errors import InvalidInput, NotFound
+from kept.memory.verbs.tasks import BEGIN_NARRATIVE, END_NARRATIVE, SHOW_NARRATIVE, EndNarrative
 
 
 @group
@@ -14,24 +18,24 @@ def narrative_command() -> None:
 
 
 @narrative_command.command("begin")
-@click.argument("id")
-def begin_narrative(invocation: Invocation, *, id: str) -> None:
+@options_of(BEGIN_NARRATIVE)
+def begin_narrative(invocation: Invocation, **given: Any) -> None:
     """Let everything that is remembered from now on belong to this story."""
+    asked = request_of(BEGIN_NARRATIVE, given)
     with invocation.open() as memory:
-        memory.narrative(id).begin()
+        id = memory.perform(BEGIN_NARRATIVE, asked)
     invocation.answer({"id": id, "is_under_way": True}, [(Strong(id), " is under way. `kept narrative end` ends it.")])
 
 
 @narrative_command.command("end")
-@click.argument("name", metavar="[ID]", required=False)
+@click.argument("name", metavar="[NARRATIVE]", required=False)
 def end_narrative(invocation: Invocation, *, name: str | None) -> None:
     """End the story under way. What belongs to it stays."""
     with invocation.open() as memory:
-        id = memory.look().narrative
-        if id is not None and name not in (None, id):
+        id = memory.look().narrative if name is not None else None
+        if id is not None and name != id:
             raise InvalidInput(f"The narrative under way is {id}, not {name}.", hint="`kept narrative end` ends it.")
-        if id is not None:
-            memory.narrative(id).end()
+        id = memory.perform(END_NARRATIVE, EndNarrative())
     said: Line = "No narrative is under way." if id is None else (Strong(id), " has ended.")
     invocation.answer({"id": id, "is_under_way": False}, [said])
 
@@ -55,15 +59,15 @@ def list_all(invocation: Invocation) -> None:
 
 
 @narrative_command.command("show")
-@click.argument("id", required=False)
-@click.option("--of", "ref", metavar="REF", help="The story that this memory was written in.")
-def show_narrative(invocation: Invocation, *, id: str | None, ref: str | None) -> None:
-    """Show the memories of a story in the order they were written: ID, the one of a memory, or the one under way."""
+@options_of(SHOW_NARRATIVE)
+def show_narrative(invocation: Invocation, **given: Any) -> None:
+    """Show the memories of a story in the order they were written; without NARRATIVE, of the one under way."""
+    asked = request_of(SHOW_NARRATIVE, given)
     with invocation.open() as memory:
-        wanted = id or (memory.look().narrative if ref is None else None)
-        if wanted is None and ref is None:
+        id = asked.id if asked.id is not None or asked.of is not None else memory.look().narrative
+        if id is None and asked.of is None:
             raise NotFound("No narrative is under way.", hint="Name one; `kept narrative list` shows them.")
-        story = memory.narrative(wanted, of=ref)
+        story = memory.narrative(id, of=asked.of)
         told = story.memories()
     lines: list[Line] = [Strong(story.id), *(line for one in told for line in memory_lines(one, invocation.clock()))]
     if not told:

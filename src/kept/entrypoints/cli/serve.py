@@ -4,10 +4,11 @@ import os
 import signal
 import sys
 import webbrowser
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import click
 from msgspec.structs import replace
@@ -17,7 +18,9 @@ from kept.entrypoints.cli.frame import command, group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import local
 from kept.entrypoints.http.keys import Keys, Token
+from kept.entrypoints.web.demo import fill
 from kept.errors import NotAllowed, SettingsError
+from kept.memory.opening import open as open_memory
 from kept.projects.registry import Project
 
 PORT = 7333
@@ -59,22 +62,11 @@ def serve_command(
     signs you in later, until the server stops. For a team, put a proxy with TLS in front, and give each person a token
     (`kept token create`). Needs the extra `server`.
     """
-    if host not in LOOPBACK and not shared:
-        raise NotAllowed(
-            f"{host} can be reached by others on the network.",
-            hint="Say --shared if that is meant: everyone needs a token, and a proxy should add TLS.",
-        )
-    try:
-        from kept.entrypoints.http.server import ServeOptions, run
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in PACKAGES:
-            raise
-        raise SettingsError(
-            f"The server needs the package {missing.name}.", hint=f"Run: {install_line('server')}"
-        ) from None
+    _check_host(host, is_shared=shared)
+    server = _server()
     # The key of the page is that of the person at this machine, so without --as it opens what they can open.
     role = invocation.role if invocation.is_role_given else "admin"
-    options = ServeOptions(
+    options = server.ServeOptions(
         home=invocation.home,
         project=invocation.project,
         role=role,
@@ -84,23 +76,46 @@ def serve_command(
         proxies=proxies,
     )
     is_bare = demo is None and host in LOOPBACK and role != "skill" and not _has_anything(invocation)
-    with ExitStack() as stack:
-        if demo or is_bare:
-            from kept.entrypoints.web.demo import fill
+    if is_bare:
+        click.echo("Nothing is kept yet, so the page shows sample data. --no-demo leaves it empty.")
+    with _sample_home() if demo or is_bare else nullcontext() as samples:
+        options = options if samples is None else replace(options, samples=True, **samples)
+        server.run(options, say=click.echo, open_browser=webbrowser.open if opens else None)
 
-            if is_bare:
-                click.echo("Nothing is kept yet, so the page shows sample data. --no-demo leaves it empty.")
-            # The server passes the signal on when it has stopped; unheard, it would leave the scratch home behind.
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-            scratch = Path(stack.enter_context(TemporaryDirectory(prefix="kept-demo-")))
-            options = replace(options, project=str(fill(scratch)), home=str(scratch / "kept"), samples=True)
-        run(options, say=click.echo, open_browser=webbrowser.open if opens else None)
+
+def _check_host(host: str, *, is_shared: bool) -> None:
+    if host not in LOOPBACK and not is_shared:
+        raise NotAllowed(
+            f"{host} can be reached by others on the network.",
+            hint="Say --shared if that is meant: everyone needs a token, and a proxy should add TLS.",
+        )
+
+
+def _server() -> ModuleType:
+    """Return the module of the server. Raises SettingsError if one of its packages is missing."""
+    try:
+        from kept.entrypoints.http import server  # needs optional packages
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in PACKAGES:
+            raise
+        raise SettingsError(
+            f"The server needs the package {missing.name}.", hint=f"Run: {install_line('server')}"
+        ) from None
+    return server
+
+
+@contextmanager
+def _sample_home() -> Iterator[dict[str, str]]:
+    """Make a scratch home with sample data, and remove it at the end."""
+    # The server passes the signal on when it has stopped; unheard, it would leave the scratch home behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with TemporaryDirectory(prefix="kept-demo-") as folder:
+        scratch = Path(folder)
+        yield {"project": str(fill(scratch)), "home": str(scratch / "kept")}
 
 
 def _has_anything(invocation: Invocation) -> bool:
     """Whether anything ever happened in this home, or in the database that it uses."""
-    from kept.memory.opening import open as open_memory
-
     projects = invocation.projects()
     projects.find(invocation.project)  # raises StorageError where the home is away: that is not an empty one
     if os.environ.get("KEPT_DATABASE_URL") or projects.home.global_dir.exists():

@@ -3,27 +3,32 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 import msgspec
+from msgspec import Struct
 
-from kept.entrypoints.cli.completion import complete_session
-from kept.entrypoints.cli.frame import group, limit_option, session_named
+from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.frame import group, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import ago, counted, counted_kinds, local
+from kept.entrypoints.cli.wording import ago, as_document, counted, counted_kinds, local, memory_lines
 from kept.errors import InvalidInput
 from kept.journal import noun_of
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript, TranscriptHead, find_transcripts
-from kept.memory.sessions import OpenSession
+from kept.memory.layout import to_line
+from kept.memory.verbs.declare import A, Q, Verb
+from kept.memory.verbs.exchange import ImportTranscripts
+from kept.memory.verbs.recall import RECALL, Recall
+from kept.memory.verbs.sessions import COMPACT, FINDINGS, FINISH, FORK, LIST_SESSIONS, RECORD
 from kept.model import Memory, Message, Session
-from kept.projects.files import to_line
+
+SEARCHED_BY = {"query", "limit", "since", "until", "by", "packed"}
 
 
 @group
@@ -32,12 +37,14 @@ def session_command() -> None:
 
 
 @session_command.command("list")
-def list_sessions(invocation: Invocation) -> None:
-    """Show the sessions of this project, oldest first."""
+@options_of(LIST_SESSIONS)
+def list_sessions(invocation: Invocation, **given: Any) -> None:
+    """List the sessions of this project, oldest first."""
+    asked = request_of(LIST_SESSIONS, given)
     with invocation.open() as memory:
         found = [
             (session, 0 if session.packed_at else len(memory.session(session.name).messages()))
-            for session in memory.sessions()
+            for session in memory.perform(LIST_SESSIONS, asked)
         ]
     lines: list[Line] = [
         (
@@ -59,23 +66,42 @@ def _state(session: Session) -> str:
     return "  finished" if session.finished_at is not None else ""
 
 
-def _open(invocation: Invocation, memory: Kept, id: str) -> OpenSession:
-    """The session with this id, which must exist: reading must not start one."""
-    return memory.session(session_named(invocation, memory, id))
+def _asked(verb: Verb[Q, A], given: Mapping[str, Any], invocation: Invocation, memory: Kept) -> Q:
+    """Make a request about a session, which must exist; a beginning of its id is enough."""
+    asked: Q = request_of(verb, {**given, "session": session_named(invocation, memory, given["session"])})
+    return asked
 
 
 @session_command.command("show")
-@click.argument("id", shell_complete=complete_session)
+@options_of(RECORD)
 @click.option("--window", is_flag=True, help="Only the messages that belong in the context now.")
-@click.option("--limit", type=click.IntRange(1), metavar="NUMBER", help="Only this many, the newest ones.")
-def show_session(invocation: Invocation, *, id: str, window: bool, limit: int | None) -> None:
-    """Show the messages of a session; at a terminal, page by page."""
+@click.option("--limit", type=click.IntRange(1), metavar="NUMBER", help="Only this many messages, the newest ones.")
+def show_session(invocation: Invocation, *, window: bool, limit: int | None, **given: Any) -> None:
+    """Show the messages, the summary and the findings of a session; at a terminal, page by page."""
     with invocation.open() as memory:
-        session = _open(invocation, memory, id)
+        asked = _asked(RECORD, given, invocation, memory)
+        session = memory.session(asked.session)
         messages = list(session.window().messages) if window else session.messages()
+        summary, findings = memory.perform(RECORD, asked)["summary"], memory.perform(FINDINGS, asked)
     messages = messages[-limit:] if limit is not None else messages
+    document = {
+        "id": asked.session,
+        "messages": messages,
+        "summary": summary,
+        "findings": [as_document(finding) for finding in findings],
+    }
     lines = [line for message in messages for line in message_lines(message, invocation)]
-    invocation.answer({"id": session.id, "messages": messages}, lines or ["The session has no messages."], is_long=True)
+    lines = lines or ["The session has no messages."]
+    if summary:
+        lines += ["", Strong("Summary"), *(("    ", line) for line in summary.split("\n"))]
+    if findings:
+        lines += ["", Strong("Findings"), *_finding_lines(findings, invocation)]
+    invocation.answer(document, lines, is_long=True)
+
+
+def _finding_lines(findings: Sequence[Memory], invocation: Invocation) -> Iterator[Line]:
+    for finding in findings:
+        yield from memory_lines(finding, invocation.clock())
 
 
 def message_lines(message: Message, invocation: Invocation, *, name: str = "") -> list[Line]:
@@ -92,18 +118,13 @@ def message_lines(message: Message, invocation: Invocation, *, name: str = "") -
 
 
 @session_command.command("search")
-@click.argument("words", nargs=-1, required=True)
-@limit_option(5, "hits at most")
-@click.option("--by-session", is_flag=True, help="Each session once, with its best message.")
-@click.option("--packed", is_flag=True, help="Also search old sessions, which are packed; takes longer.")
-def search_sessions(
-    invocation: Invocation, *, words: tuple[str, ...], limit: int, by_session: bool, packed: bool
-) -> None:
+@options_of(RECALL, without=set(Recall.__struct_fields__) - SEARCHED_BY)
+def search_sessions(invocation: Invocation, **given: Any) -> None:
     """Search the messages of all sessions."""
-    by: Literal["message", "session"] = "session" if by_session else "message"
+    asked = request_of(RECALL, {**given, "scope": "sessions"})
     with invocation.open() as memory:
-        recalled = memory.recall(" ".join(words), scope="sessions", limit=limit, by=by, packed=packed)
-        has_packed = not packed and any(session.packed_at is not None for session in memory.sessions())
+        recalled = memory.perform(RECALL, asked)
+        has_packed = not asked.packed and any(session.packed_at is not None for session in memory.sessions())
     lines: list[Line] = []
     for hit in recalled:
         if hit.message is not None:
@@ -115,50 +136,50 @@ def search_sessions(
 
 
 @session_command.command("fork")
-@click.argument("id", shell_complete=complete_session)
-@click.argument("new_id", required=False)
-def fork_session(invocation: Invocation, *, id: str, new_id: str | None) -> None:
-    """Start a new session with all messages of this one."""
+@options_of(FORK)
+def fork_session(invocation: Invocation, **given: Any) -> None:
+    """Start a new session with the messages of this one."""
     with invocation.open() as memory:
-        parent = _open(invocation, memory, id)
-        child = parent.fork(new_id)
-    invocation.answer({"id": child.id, "parent": parent.id}, [(Strong(child.id), f" continues {parent.id}.")])
+        asked = _asked(FORK, given, invocation, memory)
+        child = memory.perform(FORK, asked).name
+    invocation.answer({"id": child, "parent": asked.session}, [(Strong(child), f" continues {asked.session}.")])
 
 
 @session_command.command("finish")
-@click.argument("id", shell_complete=complete_session)
-def finish_session(invocation: Invocation, *, id: str) -> None:
+@options_of(FINISH)
+def finish_session(invocation: Invocation, **given: Any) -> None:
     """End a session: store its findings and a summary, and promote memories that proved useful."""
     with invocation.open() as memory:
-        done = _open(invocation, memory, id).finish()
+        asked = _asked(FINISH, given, invocation, memory)
+        done = memory.perform(FINISH, asked)
     summary = f", summary [id:{done.summary}]" if done.summary else ""
-    invocation.answer(done, [f"{counted(done.findings, 'new finding')}, {done.promoted} promoted{summary}."])
+    sentence = f"{counted(done.findings, 'new finding')}, {done.promoted} promoted{summary}."
+    invocation.answer(done, ["It has ended. Its findings are stored later." if asked.fast else sentence])
 
 
 @session_command.command("compact")
-@click.argument("id", shell_complete=complete_session)
-@click.option("--force", is_flag=True, help="Compact even if the window is not full yet.")
-def compact_session(invocation: Invocation, *, id: str, force: bool) -> None:
+@options_of(COMPACT)
+def compact_session(invocation: Invocation, **given: Any) -> None:
     """Replace all but the newest messages by a summary."""
     with invocation.open() as memory:
-        session = _open(invocation, memory, id)
-        before = session.window()
-        after = session.compact(force=force)
+        asked = _asked(COMPACT, given, invocation, memory)
+        before = memory.session(asked.session).window()
+        after = memory.perform(COMPACT, asked)
     sentence = f"The window has {counted(len(after.messages), 'message')} now, {after.tokens:,} tokens."
     if after == before:
         sentence = f"The window has {before.tokens:,} tokens. There is nothing to compact yet."
-    invocation.answer({"id": session.id, "before": before.tokens, "after": after.tokens}, [sentence])
+    invocation.answer({"id": asked.session, "before": before.tokens, "after": after.tokens}, [sentence])
 
 
 @session_command.command("export")
-@click.argument("id", shell_complete=complete_session)
-def export_session(invocation: Invocation, *, id: str) -> None:
+@options_of(RECORD)
+def export_session(invocation: Invocation, **given: Any) -> None:
     """Print a transcript: one line of JSON for each message."""
     with invocation.open() as memory:
-        session = _open(invocation, memory, id)
-        messages = session.messages()
-    lines: list[Line] = [msgspec.json.encode(to_line(message)).decode() for message in messages]
-    invocation.answer({"id": session.id, "messages": [to_line(message) for message in messages]}, lines)
+        asked = _asked(RECORD, given, invocation, memory)
+        messages = [to_line(message) for message in memory.session(asked.session).messages()]
+    lines: list[Line] = [msgspec.json.encode(message).decode() for message in messages]
+    invocation.answer({"id": asked.session, "messages": messages}, lines)
 
 
 PROGRAMS = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw", "brain", "specstory")
@@ -173,55 +194,73 @@ _PLACES = {
 }
 
 
-def import_transcripts(
-    invocation: Invocation,
-    program: str,
-    path: str | None,
-    *,
-    all_projects: bool,
-    since: datetime | None,
-    dry_run: bool,
-) -> None:
-    """Take in the conversations that another program keeps: those of this project, of all, or of a file or folder."""
-    place = Path(path).expanduser() if path is not None else _place(program)
+class TranscriptImport(Struct, frozen=True):
+    """The result of an import: each transcript, the kinds of the memories that were kept of them, and how many sessions
+    took place in no project.
+    """
+
+    done: Sequence[ImportedTranscript]
+    kept: Counter[str]
+    left_out: int = 0
+
+    @property
+    def added(self) -> int:
+        return sum(one.added for one in self.done)
+
+    @property
+    def skipped(self) -> int:
+        return sum(one.skipped for one in self.done)
+
+    @property
+    def has_anything(self) -> bool:
+        """Return True if any transcript had a session, a message or a record."""
+        return any(one.added or one.known or one.skipped or one.session for one in self.done)
+
+
+def import_transcripts(invocation: Invocation, asked: ImportTranscripts, *, all_projects: bool) -> None:
+    """Import the conversations that another program keeps: those of this project, of all, or of a file or folder."""
+    place = Path(asked.path).expanduser() if asked.path else _place(asked.program)
     if place.is_file() and not place.stat().st_size:
         raise InvalidInput(f"{place} is empty.", hint="There is nothing to import in it yet.")
-    moment = since.replace(tzinfo=invocation.zone or UTC) if since is not None else None
-    progress = _progress(invocation)
-    lines: list[Line] = []
-    if all_projects:
-        heads = find_transcripts(program, place, since=moment)
-        done, left_out, kept = _import_all(invocation, program, heads, progress, dry_run=dry_run)
-        if left_out:
-            lines.append(f"{counted(left_out, 'session')} took place in no project, or in a folder that is gone.")
-    else:
-        with invocation.open() as memory, counting_kinds(memory) as kept:
-            done = memory.import_transcripts(
-                program, place, here=path is None, since=moment, dry_run=dry_run, progress=progress
-            )
-    found = [line for one in done if one.failed is None for line in _imported_lines(one)]
-    added = sum(one.added for one in done)
-    would = " would be imported" if dry_run else ""
-    files = counted(len({one.path for one in done}), "file")
-    lines = [*found, f"{counted(added, 'message')}{would} from {files}.", *lines]
-    if added:
-        lines.append(
-            "These are messages. What is worth keeping of them is decided when they are imported."
-            if dry_run
-            else f"Kept of them: {counted_kinds(kept) or 'nothing'}."
-        )
-    if not done:
-        lines = [f"No transcript of {program} is of this project.", *lines[1:]]
-        lines.append(f"`kept import {program} PATH` imports a file or folder, --all-projects those of all projects.")
-    if place.is_file() and not any(one.added or one.known or one.skipped or one.session for one in done):
-        lines.append("Nothing new is complete yet; what is still being written is left for the next import.")
-    if skipped := sum(one.skipped for one in done):
-        lines.append(f"{counted(skipped, 'record')} could not be read or stored.")
-    invocation.answer({"files": done, "dry_run": dry_run, "kept": dict(kept)}, lines)
-    failed = [one for one in done if one.failed is not None]
+    imported = _import_all(invocation, asked, place) if all_projects else _import_here(invocation, asked, place)
+    lines = [*_import_lines(imported, asked), *_left_lines(imported, is_file=place.is_file())]
+    invocation.answer({"files": imported.done, "dry_run": asked.dry_run, "kept": dict(imported.kept)}, lines)
+    failed = [one for one in imported.done if one.failed is not None]
     invocation.tell(*(f"{one.path}: {one.failed}" for one in failed))
     if failed:
         raise click.exceptions.Exit(FAILED)
+
+
+def _import_lines(imported: TranscriptImport, asked: ImportTranscripts) -> Iterator[Line]:
+    for one in imported.done:
+        if one.failed is None:
+            yield from _imported_lines(one)
+    would = " would be imported" if asked.dry_run else ""
+    files = counted(len({one.path for one in imported.done}), "file")
+    if imported.done:
+        yield f"{counted(imported.added, 'message')}{would} from {files}."
+    else:
+        yield f"No transcript of {asked.program} is of this project."
+    if imported.left_out:
+        yield f"{counted(imported.left_out, 'session')} took place in no project, or in a folder that is gone."
+    if imported.added:
+        yield _kept_line(imported.kept, dry_run=asked.dry_run)
+    if not imported.done:
+        yield f"`kept import {asked.program} PATH` imports a file or folder, --all-projects those of all projects."
+
+
+def _kept_line(kept: Mapping[str, int], *, dry_run: bool) -> str:
+    if dry_run:
+        return "These are messages. What is worth keeping of them is decided when they are imported."
+    return f"Kept of them: {counted_kinds(kept) or 'nothing'}."
+
+
+def _left_lines(imported: TranscriptImport, *, is_file: bool) -> Iterator[Line]:
+    """Say which parts of transcripts were not imported."""
+    if is_file and not imported.has_anything:
+        yield "Nothing new is complete yet; what is still being written is left for the next import."
+    if imported.skipped:
+        yield f"{counted(imported.skipped, 'record')} could not be read or stored."
 
 
 def past_sessions(invocation: Invocation, programs: Sequence[str]) -> dict[str, int]:
@@ -264,34 +303,51 @@ def _progress(invocation: Invocation) -> Callable[[int, int], None]:
     return tell
 
 
-def _import_all(
-    invocation: Invocation,
-    program: str,
-    heads: Sequence[TranscriptHead],
-    progress: Callable[[int, int], None],
-    *,
-    dry_run: bool,
-) -> tuple[Sequence[ImportedTranscript], int, Counter[str]]:
-    """Import each session into its project; also, how many took place in none, and the kinds of what was kept."""
-    projects, left_out, kept = invocation.projects(), 0, Counter[str]()
-    files: dict[str, list[Path]] = {}  # by a directory of the project
-    directories: dict[str, str] = {}  # by what tells the project
+def _import_here(invocation: Invocation, asked: ImportTranscripts, place: Path) -> TranscriptImport:
+    """Import into this project: a file or folder that was named, else only sessions that took place here."""
+    with invocation.open() as memory, counting_kinds(memory) as kept:
+        done = memory.import_transcripts(
+            asked.program,
+            place,
+            here=asked.here or not asked.path,
+            since=asked.since,
+            dry_run=asked.dry_run,
+            progress=_progress(invocation),
+        )
+    return TranscriptImport(done, kept)
+
+
+def _import_all(invocation: Invocation, asked: ImportTranscripts, place: Path) -> TranscriptImport:
+    """Import each session into its project."""
+    heads = find_transcripts(asked.program, place, since=asked.since)
     done = [ImportedTranscript(path=str(head.path), failed=head.failed) for head in heads if head.failed is not None]
-    for head in (head for head in heads if head.failed is None):
+    files, left_out = _by_project([head for head in heads if head.failed is None], invocation)
+    kept = Counter[str]()
+    for target, own in files.items():
+        with msgspec.structs.replace(invocation, project=target).open() as memory, counting_kinds(memory) as kinds:
+            done += memory.import_transcripts(
+                asked.program, own, here=True, dry_run=asked.dry_run, progress=_progress(invocation)
+            )
+        kept += kinds
+    return TranscriptImport(done, kept, left_out)
+
+
+def _by_project(heads: Sequence[TranscriptHead], invocation: Invocation) -> tuple[dict[str, list[Path]], int]:
+    """Return the files of each project, by one of its directories; and how many sessions took place in none."""
+    projects, left_out = invocation.projects(), 0
+    files: dict[str, dict[Path, None]] = {}
+    directories: dict[str, str] = {}  # by what tells the project
+    for head in heads:
         there = projects.around(head.cwd) if head.cwd is not None else None
         if there is None or head.cwd is None:
             left_out += 1
             continue
-        key = there.project.space if there.project is not None else there.place.key if there.place is not None else ""
-        target = there.project.space if there.project is not None else head.cwd
-        files.setdefault(directories.setdefault(key, target), []).append(head.path)
-    for target, own in files.items():
-        with msgspec.structs.replace(invocation, project=target).open() as memory, counting_kinds(memory) as kinds:
-            done += memory.import_transcripts(
-                program, list(dict.fromkeys(own)), here=True, dry_run=dry_run, progress=progress
-            )
-        kept += kinds
-    return done, left_out, kept
+        if there.project is not None:
+            key = target = there.project.space
+        else:
+            key, target = there.place.key if there.place is not None else "", head.cwd
+        files.setdefault(directories.setdefault(key, target), {})[head.path] = None
+    return {target: list(own) for target, own in files.items()}, left_out
 
 
 @contextmanager

@@ -8,14 +8,19 @@ from typing import Any, Literal
 import click
 import msgspec
 
+from kept.entrypoints.cli.derived import options_of
 from kept.entrypoints.cli.frame import group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, memories, progress, vector_line
 from kept.errors import InvalidInput
+from kept.memory.merge import merge
 from kept.memory.opening import project_settings_file, settings_in_force
+from kept.memory.verbs.switches import CONFIGURE
+from kept.memory.verbs.upkeep import VECTORS_ON
 from kept.model import GLOBAL
 from kept.projects import config
 from kept.projects.registry import Project
+from kept.projects.teams import join
 from kept.settings import Resolved, fields, flat
 
 ON = "On: recall also compares meanings."
@@ -76,10 +81,9 @@ def _shown(value: Any) -> str:
 
 
 @config_command.command("set")
-@click.argument("name")
-@click.argument("value")
+@options_of(CONFIGURE)
 @_project_only
-def set_config(invocation: Invocation, *, name: str, value: str, project_only: bool) -> None:
+def set_config(invocation: Invocation, *, setting: str, value: str, project_only: bool) -> None:
     """Change one setting; a row of a table is table.row.
 
     \b
@@ -87,8 +91,8 @@ def set_config(invocation: Invocation, *, name: str, value: str, project_only: b
       kept config set shelf_life_days.warning 60 --project-only
     """
     file = _file(invocation, project_only=project_only)
-    config.set_value(file, name, value)
-    _answer_now(invocation, name, f"Written to {file}.")
+    config.set_value(file, setting, value)
+    _answer_now(invocation, setting, f"Written to {file}.")
 
 
 @config_command.command("unset")
@@ -176,7 +180,7 @@ def vectors_command() -> None:
 
 
 @vectors_command.command("on")
-@click.option("--model", metavar="DIR", help="A folder with model.onnx and tokenizer.json; or wordllama.")
+@options_of(VECTORS_ON)
 def switch_on(invocation: Invocation, *, model: str | None) -> None:
     """Switch it on in this project, and make a vector for every memory.
 
@@ -296,8 +300,6 @@ def link_project(invocation: Invocation, *, name: str, path: str, is_new: bool) 
         )
         sentence = f"{path} belongs to project {project.name} ({project.id})."
     else:
-        from kept.projects.teams import join
-
         settings = settings_in_force(invocation.settings)
         project = join(invocation.projects(), name, path, invocation.database, settings=settings)
         sentence = f"{path} belongs to project {project.name} ({project.id}), in the database {_team_line(project)}."
@@ -346,8 +348,6 @@ def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
     From then on the name, the id and the directories of SOURCE lead to INTO. It changes two projects, so it needs
     --as admin. If it is interrupted, run it again: it continues where it stopped.
     """
-    from kept.memory.merge import merge
-
     merged = merge(
         invocation.projects(),
         source,

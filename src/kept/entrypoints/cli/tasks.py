@@ -1,23 +1,31 @@
 """`kept task` and `kept promote`: pieces of work, their notes, and keeping a note for longer."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
+from msgspec.structs import replace
 
+from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, group, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, memory_lines, name_of
-from kept.entrypoints.cli.write import answer_receipt, given_text
+from kept.entrypoints.cli.write import answer_receipt
 from kept.errors import NotFound
 from kept.memory import Kept
 from kept.memory.knowledge import PROMOTED_TO
-from kept.memory.tasks import CHANGES, ENDS, OpenTask
+from kept.memory.tasks import ENDS, OpenTask
 from kept.memory.tasks import as_document as task_document
-from kept.model import Memory, Task, TaskState, Tier
-
-F = TypeVar("F", bound=Callable[..., Any])
-Given = dict[str, Any]
+from kept.memory.verbs.tasks import (
+    ADD_REASONING,
+    ADD_TOOL_OUTPUT,
+    CLEAR,
+    LIST_TASKS,
+    SET_STATE,
+    SET_TASK,
+    SHOW_TASK,
+    AddToolOutput,
+)
+from kept.model import Memory, Task, Tier
 
 
 @group
@@ -26,16 +34,15 @@ def task_command() -> None:
 
 
 @task_command.command("list")
-@click.argument("words", nargs=-1)
-@click.option("--milestone", metavar="NAME", help="Only tasks of this milestone.")
-@click.option("--all", "archived", is_flag=True, help="Include finished milestones.")
-def list_tasks(invocation: Invocation, *, words: tuple[str, ...], milestone: str | None, archived: bool) -> None:
+@options_of(LIST_TASKS, also={"archived": "--all"})
+def list_tasks(invocation: Invocation, **given: Any) -> None:
     """List the tasks of this project, by priority; with WORDS, those that match them, best first."""
+    asked = request_of(LIST_TASKS, given)
     with invocation.open() as memory:
-        tasks = memory.tasks(milestone=milestone, archived=archived, query=" ".join(words) or None)
+        tasks = memory.perform(LIST_TASKS, asked)
     lines: list[Line] = [(*_title(task), Dim(f"  {_about(task)}")) for task in tasks]
     if not tasks:
-        is_filtered = milestone is not None or bool(words) or not archived
+        is_filtered = asked.milestone is not None or asked.query is not None or not asked.archived
         lines.append(
             f'There are no open tasks here. `kept task add "…"` adds one{", --all shows all" if is_filtered else ""}.'
         )
@@ -56,11 +63,12 @@ def _about(task: Task) -> str:
 
 
 @task_command.command("show")
-@click.argument("id")
-def show_task(invocation: Invocation, *, id: str) -> None:
+@options_of(SHOW_TASK)
+def show_task(invocation: Invocation, **given: Any) -> None:
     """Show a task and its notes."""
+    asked = request_of(SHOW_TASK, given)
     with invocation.open() as memory:
-        opened = open_existing(memory, id)
+        opened = open_existing(memory, asked.task)
         task, notes, remembered = opened.task, opened.memories(), opened.remembered()
     document = {
         **task_document(task),
@@ -79,9 +87,13 @@ def show_task(invocation: Invocation, *, id: str) -> None:
 
 def open_existing(memory: Kept, id: str) -> OpenTask:
     """The task with this id, which must exist: reading must not start one."""
-    if id not in {task.name for task in memory.tasks(archived=True)}:
+    if not _exists(memory, id):
         raise NotFound(f"There is no task {id[:60]!r}.", hint="`kept task list` shows them.")
     return memory.task(id)
+
+
+def _exists(memory: Kept, id: str) -> bool:
+    return id in {task.name for task in memory.tasks(archived=True)}
 
 
 def _in_full(task: Task, invocation: Invocation) -> list[Line]:
@@ -111,97 +123,78 @@ def _note_lines(notes: list[Memory], invocation: Invocation) -> list[Line]:
     return lines
 
 
-def _planning(function: F) -> F:
-    """The options that describe a task."""
-    for option in (
-        click.option("--blocked-by", multiple=True, metavar="ID", help="A task that must end first. May be repeated."),
-        click.option(
-            "--criterion",
-            "acceptance_criteria",
-            multiple=True,
-            metavar="TEXT",
-            help="A criterion for being done. May be repeated.",
-        ),
-        click.option("--priority", type=click.IntRange(0, 1_000_000), metavar="NUMBER", help="1 comes first."),
-        click.option("--milestone", metavar="NAME", help="The milestone it belongs to."),
-    ):
-        function = option(function)
-    return function
-
-
-def _given(about: Given) -> Given:
-    """The options that were given; the others leave the task as it is."""
-    return {name: value for name, value in about.items() if value not in (None, ())}
-
-
 @task_command.command("add")
-@click.argument("description", nargs=-1, required=True)
-@click.option("--id", metavar="ID", help="The id of the task; by default the next free one, such as TASK-001.")
-@_planning
-def add_task(invocation: Invocation, *, description: tuple[str, ...], id: str | None, **about: Any) -> None:
-    """Add a task. A single dash reads the description from standard input."""
-    text = given_text(description)
+@options_of(SET_TASK)
+def add_task(invocation: Invocation, **given: Any) -> None:
+    """Add a task. A single dash reads its TEXT from standard input."""
+    asked = request_of(SET_TASK, given)
+    if asked.description is None:
+        raise click.UsageError('Say what is to be done: kept task add "…"')
     with invocation.open() as memory:
-        if id is not None and id in {task.name for task in memory.tasks(archived=True)}:
-            raise click.UsageError(f"Task {id} already exists. `kept task edit {id}` changes it.")
-        task = memory.task(id, description=text, **_given(about)).task
+        if asked.id is not None and _exists(memory, asked.id):
+            raise click.UsageError(f"Task {asked.id} already exists. `kept task edit {asked.id}` changes it.")
+        task = memory.perform(SET_TASK, asked)
     line = (Strong(task.name), f" is {task.state}. `kept task state {task.name} active` starts it.")
     invocation.answer(task_document(task), [line])
 
 
 @task_command.command("edit")
-@click.argument("id")
-@click.option("--description", metavar="TEXT", help="What to do.")
+@options_of(SHOW_TASK)
+@options_of(SET_TASK, without=("id", "description"))
+@click.option("--description", metavar="TEXT", help="What is to be done.")  # an option here: the rest may stay
 @click.option("--unblocked", is_flag=True, help="Stop waiting for other tasks.")
-@_planning
-def edit_task(invocation: Invocation, *, id: str, unblocked: bool, **about: Any) -> None:
-    """Change the description of a task. The options replace the current values."""
-    given = _given(about) | ({"blocked_by": ()} if unblocked else {})
+def edit_task(invocation: Invocation, *, task: str, unblocked: bool, **given: Any) -> None:
+    """Change a task. The options replace the current values."""
+    asked = request_of(SET_TASK, {"id": task, **given})
+    if unblocked:
+        asked = replace(asked, blocked_by=())
     with invocation.open() as memory:
-        open_existing(memory, id)
-        task = memory.task(id, **given).task
-    invocation.answer(task_document(task), _in_full(task, invocation))
+        open_existing(memory, task)
+        changed = memory.perform(SET_TASK, asked)
+    invocation.answer(task_document(changed), _in_full(changed, invocation))
 
 
 @task_command.command("state")
-@click.argument("id")
-@click.argument("state", type=click.Choice(tuple(CHANGES)), metavar="STATE")
-def change_state(invocation: Invocation, *, id: str, state: TaskState) -> None:
+@options_of(SET_STATE)
+def change_state(invocation: Invocation, **given: Any) -> None:
     """Change the state of a task.
 
-    STATE is pending, active, blocked, done, failed or cancelled. The last three end the task and archive its notes.
-    `kept undo` brings the notes back as well.
+    done, failed and cancelled end it and archive its notes. `kept undo` brings the notes back as well.
     """
+    asked = request_of(SET_STATE, given)
     with invocation.open() as memory:
-        opened = open_existing(memory, id)
-        cleared = len(opened.memories()) if state in ENDS else 0
-        task = opened.set_state(state)
+        cleared = len(open_existing(memory, asked.task).memories()) if asked.state in ENDS else 0
+        task = memory.perform(SET_STATE, asked)
     more = f" Archived {counted(cleared, 'note')}; `kept undo` brings all back." if cleared else ""
     invocation.answer({**task_document(task), "cleared": cleared}, [(Strong(task.name), f" is {task.state}.{more}")])
 
 
 @task_command.command("note")
-@click.argument("id")
-@click.argument("text", nargs=-1, required=True)
-@click.option("--stage", default="work", show_default=True, metavar="NAME", help="The stage of the work.")
-@click.option("--tool", metavar="NAME", help="The text is the output of this tool.")
-def note_in_task(invocation: Invocation, *, id: str, text: tuple[str, ...], stage: str, tool: str | None) -> None:
+@options_of(ADD_REASONING)
+@click.option("--tool", metavar="TOOL", help="The text is the output of this tool.")
+def note_in_task(invocation: Invocation, *, tool: str | None, **given: Any) -> None:
     """Add a note to a task. A single dash reads it from standard input."""
-    content = given_text(text)
+    asked = request_of(ADD_REASONING, given)
     with invocation.open() as memory:
-        opened = open_existing(memory, id)
-        receipt = opened.add_tool_output(tool, content, stage) if tool else opened.add_reasoning(content, stage)
-    noted = ("Noted: ", name_of(receipt.memory), f" ({id}, {stage}).") if receipt.memory is not None else None
+        if tool is None:
+            receipt = memory.perform(ADD_REASONING, asked)
+        else:
+            output = AddToolOutput(task=asked.task, tool=tool, output=asked.text, stage=asked.stage, files=asked.files)
+            receipt = memory.perform(ADD_TOOL_OUTPUT, output)
+    noted = None
+    if receipt.memory is not None:
+        noted = ("Noted: ", name_of(receipt.memory), f" ({asked.task}, {asked.stage}).")
     answer_receipt(invocation, receipt, noted if receipt.outcome != "strengthened" else None)
 
 
 @task_command.command("clear")
-@click.argument("id")
-def clear_task(invocation: Invocation, *, id: str) -> None:
+@options_of(CLEAR)
+def clear_task(invocation: Invocation, **given: Any) -> None:
     """Archive the notes of a task before it ends."""
+    asked = request_of(CLEAR, given)
     with invocation.open() as memory:
-        cleared = open_existing(memory, id).clear()
-    invocation.answer({"id": id, "cleared": cleared}, [f"Archived {counted(cleared, 'note')}."])
+        cleared = memory.perform(CLEAR, asked)
+    invocation.answer({"id": asked.task, "cleared": cleared}, [f"Archived {counted(cleared, 'note')}."])
 
 
 @command

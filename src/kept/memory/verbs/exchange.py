@@ -33,7 +33,16 @@ class ExportTo(Struct, frozen=True, kw_only=True):
     """A file to write."""
 
     target: Annotated[str, about("The file.", metavar="FILE")]
-    format: Annotated[str, about("kept, markdown, obsidian, praxis, server-memory or csv.", metavar="FORMAT")] = "kept"
+    format: (
+        Annotated[
+            str,
+            about(
+                "kept, markdown, obsidian, praxis, server-memory or csv; by default as the file ends, else kept.",
+                metavar="FORMAT",
+            ),
+        ]
+        | None
+    ) = None
     with_forgotten: Annotated[bool, about("Forgotten memories as well.")] = False
 
 
@@ -73,7 +82,7 @@ class Merge(Struct, frozen=True, kw_only=True):
 class Move(Struct, frozen=True, kw_only=True):
     """Where the project goes."""
 
-    to: Annotated[str, about("A postgresql:// URL, `home`, or a new file.", metavar="PLACE")]
+    to: Annotated[str, about("A postgresql:// URL, `home`, or a new file.", metavar="PLACE", is_named=True)]
     tell: Annotated[Any, PYTHON_ONLY] = None
 
 
@@ -91,12 +100,24 @@ def export(context: Context, asked: Export) -> Iterator[Memory]:
 def export_to(context: Context, asked: ExportTo) -> Exported:
     """Write everything to a file, without loss or for another program."""
     target = Path(asked.target)
-    if asked.format in transfer.EXPORTERS:
-        return transfer.export_as(context, target, asked.format)
-    if asked.format != "kept":
+    format = export_format(asked.target) if asked.format is None else asked.format
+    if format in transfer.EXPORTERS:
+        return transfer.export_as(context, target, format)
+    if format != "kept":
         known = ", ".join(("kept", *transfer.EXPORTERS))
-        raise InvalidInput(f"Unknown format {asked.format!r}.", hint=f"Choose one of {known}.")
+        raise InvalidInput(f"Unknown format {format!r}.", hint=f"Choose one of {known}.")
     return transfer.export_to(context, target, with_forgotten=asked.with_forgotten)
+
+
+def export_format(target: str) -> str:
+    """Return the format that the ending of a file stands for. Raises InvalidInput for one that stands for several."""
+    ending = Path(target).suffix.lower()
+    if ending == ".json":
+        raise InvalidInput(
+            "A .json file may be of several formats.",
+            hint="Choose with --format praxis, --format server-memory or --format kept.",
+        )
+    return {".md": "markdown", ".markdown": "markdown", ".csv": "csv"}.get(ending, "kept")
 
 
 def export_lines(context: Context, *, with_forgotten: bool) -> Iterator[bytes]:
@@ -227,7 +248,7 @@ WRITE_BRAIN = Verb(
     effect="reads",
     returns=Returns(Layout, "What was written."),
     python="files.write_brain",
-    cli="export",
+    cli="files brain",
     mcp=NO_AGENT,
     http=NO_SERVER,
     slash="/memory brain",

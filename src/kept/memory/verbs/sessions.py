@@ -81,7 +81,7 @@ class Fork(Struct, frozen=True, kw_only=True):
     """A session to fork."""
 
     session: SessionName
-    id: Annotated[str, about("The id of the new session.", metavar="SESSION")] | None = None
+    id: Annotated[str, about("The id of the new session.", metavar="NEW_ID", is_positional=True)] | None = None
     agent: Annotated[str, about("The agent that speaks in it.", metavar="NAME")] | None = None
     upto: Annotated[int, about("Share messages up to this number.", metavar="NUMBER", least=0)] | None = None
 

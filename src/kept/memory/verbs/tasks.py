@@ -23,15 +23,17 @@ class ListTasks(Struct, frozen=True, kw_only=True):
     """Which tasks to list."""
 
     milestone: Annotated[str, about("Only of this milestone.", metavar="NAME")] | None = None
-    archived: Annotated[bool, about("List archived tasks.")] = False
-    query: Annotated[str, about("Only those that match these words, best first.", metavar="WORDS")] | None = None
+    archived: Annotated[bool, about("Archived tasks as well.")] = False
+    query: (
+        Annotated[str, about("Only those that match these words, best first.", metavar="WORDS", is_text=True)] | None
+    ) = None
 
 
 class SetTask(Struct, frozen=True, kw_only=True):
     """A task, and the fields that are set."""
 
     id: Annotated[str, about("The id of the task; by default a new one.", metavar="TASK")] | None = None
-    description: Annotated[str, about("What is to be done.", metavar="TEXT")] | None = None
+    description: Annotated[str, about("What is to be done.", metavar="TEXT", is_text=True)] | None = None
     milestone: Annotated[str, about("The milestone it belongs to.", metavar="NAME")] | None = None
     priority: Annotated[int, about("1 comes first.", metavar="NUMBER", least=1, most=1000)] | None = None
     acceptance_criteria: (
@@ -60,7 +62,7 @@ class AddReasoning(Struct, frozen=True, kw_only=True):
 
     task: TaskName
     text: Annotated[str, about("The thought.", metavar="TEXT", is_text=True)]
-    stage: Stage
+    stage: Stage = "work"
     files: NoteFiles = ()
 
 
@@ -70,7 +72,7 @@ class AddToolOutput(Struct, frozen=True, kw_only=True):
     task: TaskName
     tool: Annotated[str, about("The name of the tool.", metavar="TOOL")]
     output: Annotated[str, about("Its output.", metavar="TEXT", is_text=True)]
-    stage: Stage
+    stage: Stage = "work"
     files: NoteFiles = ()
 
 

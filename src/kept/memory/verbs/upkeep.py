@@ -57,7 +57,9 @@ class Doctor(Struct, frozen=True, kw_only=True):
 class VectorsOn(Struct, frozen=True, kw_only=True):
     """Vectors for all memories."""
 
-    model: Annotated[str, about("wordllama, or a folder with model.onnx.", metavar="MODEL")] | None = None
+    model: (
+        Annotated[str, about("wordllama, or a folder with model.onnx and tokenizer.json.", metavar="MODEL")] | None
+    ) = None
     progress: Annotated[Any, PYTHON_ONLY] = None
 
 

@@ -1,0 +1,105 @@
+"""`kept doctor`: a check of the stores, and of every agent that Kept is installed in."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.frame import command
+from kept.entrypoints.cli.install import ledger, surroundings
+from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.hook.background import work_off
+from kept.entrypoints.hook.folder import HookFolder
+from kept.entrypoints.install.checks import LinkCheck, check_agents
+from kept.errors import SettingsError
+from kept.memory import Kept
+from kept.memory.store import Examined
+from kept.memory.verbs.upkeep import DOCTOR
+from kept.model import GLOBAL
+from kept.settings import Settings
+
+if TYPE_CHECKING:
+    from kept.memory.store import Finding
+
+PROBLEM = "problem"
+
+
+@command
+@options_of(DOCTOR)
+def doctor_command(invocation: Invocation, **given: Any) -> None:
+    """It reads every byte that an answer could come from, and changes nothing. The exit code is 1 if there is a
+    problem. With --fix it recovers as much as possible and says what is lost.
+    """
+    asked = request_of(DOCTOR, given)
+    memory, wrong_settings = _opened(invocation)
+    with memory:
+        stores = memory.perform(DOCTOR, asked)
+    links = _agent_checks(invocation, fix=asked.fix)
+    is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
+    lines = [
+        *wrong_settings,
+        *_store_lines(stores),
+        *_agent_lines(links),
+        *_verdict(stores, links, is_healthy=is_healthy),
+    ]
+    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links}), lines)
+    if not is_healthy:
+        click.get_current_context().exit(FAILED)
+
+
+def _opened(invocation: Invocation) -> tuple[Kept, list[Line]]:
+    """Open the memory, also if its settings are broken; then with a line that says so."""
+    try:
+        return invocation.open(auto_upkeep=False), []
+    except SettingsError as error:  # a broken settings file must not keep anybody from checking the stores
+        plain = msgspec.structs.replace(invocation, settings=Settings())
+        return plain.open(auto_upkeep=False), [(Strong("problem: "), f"{error.message} {error.hint}")]
+
+
+def _agent_checks(invocation: Invocation, *, fix: bool) -> list[LinkCheck]:
+    """Check the chain of every agent that Kept was put into; `fix` takes in what its hooks left behind."""
+    book = ledger(invocation)
+    if not book.entries:
+        return []
+    hooks = HookFolder(invocation.projects().home.root)
+    if fix:
+        work_off(hooks)
+        hooks.log_died()
+    return check_agents(surroundings(invocation), book, hooks, invocation.clock(), shutil.which("codex"))
+
+
+def _has_problem(stores: Iterable[Examined]) -> bool:
+    return any(one.level == PROBLEM for store in stores for one in store.findings)
+
+
+def _store_lines(stores: Iterable[Examined]) -> Iterator[Line]:
+    for store in stores:
+        yield (Strong("Global memory" if store.space == GLOBAL else "This project"), Dim(f"  {store.path}"))
+        yield from _check_lines([*store.repaired, *store.findings])
+
+
+def _agent_lines(links: Sequence[LinkCheck]) -> Iterator[Line]:
+    if links:
+        yield Strong("Agents")
+        yield from _check_lines(links)
+
+
+def _check_lines(findings: "Sequence[Finding | LinkCheck]") -> Iterator[Line]:
+    """Return one line for each problem or note; all checks that passed in one line."""
+    if in_order := ", ".join(dict.fromkeys(finding.check for finding in findings if finding.level == "ok")):
+        yield Dim(f"    ok: {in_order}")
+    for finding in findings:
+        if finding.level != "ok":
+            mark = Strong("    problem: ") if finding.level == PROBLEM else "    note: "
+            yield (mark, f"{finding.message} {finding.hint}")
+
+
+def _verdict(stores: Sequence[Examined], links: Sequence[LinkCheck], *, is_healthy: bool) -> Iterator[Line]:
+    if not stores and not links:
+        yield "Nothing is kept here yet, so there is nothing to check."
+    elif is_healthy:
+        is_lost = any(one.level == PROBLEM for store in stores for one in store.repaired)
+        yield "Repaired. The items above could not be recovered." if is_lost else "No problems found."
