@@ -120,12 +120,7 @@ class Guard:
     async def _answer_key(self, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
         address = (scope.get("client") or ("",))[0]
         try:
-            if scope["path"] == SIGN_IN and scope["method"] == "POST":
-                await self._sign_in(scope, headers, address, receive, send)
-                return
-            # A code is worth as much in a browser that has the cookie of an ended or unreadable token.
-            if scope["path"] == ENTER and scope["method"] == "GET" and not self._is_visit(headers):
-                await self._enter(scope, address, send)
+            if await self._has_begun_visit(scope, headers, address, receive, send):
                 return
             key, digest, visit = self._find_key(headers)
         except NotAllowed as error:
@@ -136,13 +131,29 @@ class Guard:
             return
         if key is None:
             await self._refuse(address, send, is_wrong=b"authorization" in headers)
-            return
-        if visit is not None and _rides_on_the_cookie(scope["method"], headers):
+        elif visit is not None and _rides_on_the_cookie(scope["method"], headers):
             await answer_problem(send, 403, "A change from a browser must say which page it comes from.")
-            return
-        if visit is not None and scope["path"] in (ENTER, SIGN_IN) and scope["method"] == "GET":
+        elif visit is not None and scope["path"] in (ENTER, SIGN_IN) and scope["method"] == "GET":
             await _redirect(send)
-            return
+        else:
+            self._note_key(scope, key, digest, visit)
+            await self._app(scope, *self._limited(receive, send))
+
+    async def _has_begun_visit(
+        self, scope: Scope, headers: Mapping[bytes, str], address: str, receive: Receive, send: Send
+    ) -> bool:
+        """Answer a request that begins a visit, with a form or a code; return False for any other request."""
+        if scope["path"] == SIGN_IN and scope["method"] == "POST":
+            await self._sign_in(scope, headers, address, receive, send)
+            return True
+        # A code is worth as much in a browser that has the cookie of an ended or unreadable token.
+        if scope["path"] == ENTER and scope["method"] == "GET" and not self._is_visit(headers):
+            await self._enter(scope, address, send)
+            return True
+        return False
+
+    def _note_key(self, scope: Scope, key: Key, digest: str, visit: Visit | None) -> None:
+        """Put into the request who asks, and a function that says whether the key still opens the same."""
 
         def is_current() -> bool:
             try:
@@ -152,7 +163,6 @@ class Guard:
 
         state = scope.setdefault("state", {})
         state["key"], state["is_current"], state["caller"] = key, is_current, visit.id if visit else digest
-        await self._app(scope, *self._limited(receive, send))
 
     def _find_key(self, headers: Mapping[bytes, str]) -> tuple[Key | None, str, Visit | None]:
         """The key of a request, its digest, and the visit if a cookie named it."""
