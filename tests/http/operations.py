@@ -38,7 +38,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "history.memory": {"ref": "{ref}"},
     "status": {},
     "erase": {"refs": ["{ref_to_erase}"]},
-    "erase.memory": {"refs": "{ref_to_delete}"},
+    "erase.memory": {"ref": "{ref_to_delete}"},
     "conflicts": {"resolved": True},
     "resolve": {"conflict": "{conflict}", "keep": "{rival}"},
     "reviews.list": {},

@@ -34,10 +34,11 @@ IN_PATH = re.compile(r"{(\w+)}")
 
 CREATES = frozenset({"remember", "task", "session", "session.append", "session.fork", "reviews.propose"})
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"sessions": {"limit": 50, "newest_first": True}}
+HELP: Mapping[str, str] = {"sessions": "List conversations, newest first."}  # where such a default makes it another
 HEADERS: Mapping[str, Mapping[str, str]] = {"remember": {"Idempotency-Key": "key"}, "revise": {"If-Match": ""}}
 # Second addresses of a verb, which name one thing in the path, each with the id of its operation.
 ALSO: Mapping[str, Mapping[str, str]] = {
-    "erase": {"erase.memory": "DELETE /memories/{refs}"},
+    "erase": {"erase.memory": "DELETE /memories/{ref}"},
     "history": {"history.memory": "GET /memories/{ref}/history"},
 }
 
@@ -63,13 +64,18 @@ class Place(NamedTuple):
 def place_of(verb: AnyVerb, http: str) -> Place:
     """Return where a verb is, and where each of its arguments comes from."""
     method, path = http.split()
-    arguments = {one.name: one for one in wire_arguments(verb.request)}
-    in_path = {name: _limited(verb, arguments.pop(name), "path") for name in IN_PATH.findall(path)}
+    named = IN_PATH.findall(path)
+    arguments = wire_arguments(verb.request)
+    in_path = {name: _limited(verb, _called(name, arguments), "path") for name in named}
+    rest = [one for one in arguments if one.name not in named and one.singular not in named]
     if method in ("GET", "DELETE"):
-        in_query = {one.singular: _limited(verb, one, "query") for one in arguments.values()}
-        return Place(method, path, in_path, in_query, {})
-    in_body = {one.name: _limited(verb, one, "body") for one in arguments.values()}
-    return Place(method, path, in_path, {}, in_body)
+        return Place(method, path, in_path, {one.singular: _limited(verb, one, "query") for one in rest}, {})
+    return Place(method, path, in_path, {}, {one.name: _limited(verb, one, "body") for one in rest})
+
+
+def _called(name: str, arguments: Sequence[Argument]) -> Argument:
+    """Return the argument of that name, or the one that takes several of it."""
+    return next(one for one in arguments if name in (one.name, one.singular))
 
 
 def _limited(verb: AnyVerb, argument: Argument, where: str) -> Argument:
@@ -77,7 +83,8 @@ def _limited(verb: AnyVerb, argument: Argument, where: str) -> Argument:
     default = DEFAULTS.get(verb.name, {}).get(argument.name, argument.default)
     if argument.name == "limit":
         usual = MOST if default is None else default
-        return replace(argument, least=1, most=max(MOST, usual), default=default)
+        most = min(argument.most or MOST, max(MOST, usual))
+        return replace(argument, least=1, most=most, default=default)
     if argument.form == "string" and not argument.choices:
         return replace(argument, default=default, longest=argument.longest or MAX_CHARS[where])
     return replace(argument, default=default)
@@ -224,7 +231,7 @@ def _endpoint(verb: AnyVerb, place: Place) -> Callable[..., Response]:
             return refusal
         return _answered(verb, Call(memory, asked, memory.perform(verb, asked)))
 
-    endpoint.__doc__ = " ".join(filter(None, (verb.help, verb.details)))
+    endpoint.__doc__ = " ".join(filter(None, (HELP.get(verb.name, verb.help), verb.details)))
     return endpoint
 
 
@@ -257,7 +264,8 @@ def _answers_of(verb: AnyVerb, status: int) -> dict[int | str, dict[str, Any]]:
     """Return the answers of a route for the OpenAPI document."""
     said = verb.returns
     media_type = LINES if verb.name == "store.export" else "application/json"
-    answers = returns(said.noun, said.about, status=status, many=said.many, media_type=media_type)
+    noun = None if verb.name in ("files.items", "conflicts") else said.noun  # drawn in fields of their own
+    answers = returns(noun, HELP.get(verb.name, said.about), status=status, many=said.many, media_type=media_type)
     if verb.name == "session.append":
         nothing = {"application/json": {"schema": {"type": "null"}}}
         answers[200] = {"description": "Nothing was added: it was there already, or is paused.", "content": nothing}
@@ -297,7 +305,8 @@ def make_router() -> APIRouter:
             methods=[place.method],
             name=verb.name,
             operation_id=operation,
-            summary=verb.help.rstrip("."),
+            response_class=Response,
+            summary=HELP.get(verb.name, verb.help).rstrip("."),
             status_code=status,
             responses=_answers_of(verb, status),
             openapi_extra=_described(verb, place),
@@ -308,6 +317,8 @@ def make_router() -> APIRouter:
         methods=["POST"],
         name="slash",
         operation_id="slash",
+        summary="Run a slash command, as typed into a chat",
+        response_class=Response,
         responses=returns(None, "The answer for the chat, and the same as data."),
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _LINE}}}},
     )
