@@ -149,7 +149,7 @@ async def _crowd(port: int, questions: list[str], clients: int, seconds: float) 
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         turn = number
         while time.perf_counter() < until:
-            path = f"/api/v1/projects/here/recall?q={quote(questions[turn % len(questions)])}"
+            path = f"/api/v1/projects/here/recall?query={quote(questions[turn % len(questions)])}"
             head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {KEY}\r\n\r\n"
             begun = time.perf_counter()
             writer.write(head.encode())

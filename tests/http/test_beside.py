@@ -45,7 +45,7 @@ def test_agents_reach_the_tools_over_http(server: Server) -> None:
 
 
 def test_figures_for_prometheus_name_routes_and_no_content(server: Server) -> None:
-    server.get("/recall?q=secretword")
+    server.get("/recall?query=secretword")
     shown = server.ask("GET", "/metrics").body.decode()
     assert 'kept_requests_total{route="/projects/{project}/recall",status="200"}' in shown
     assert 'kept_memories{project="web-app",shelf="live"}' in shown

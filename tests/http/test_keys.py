@@ -15,6 +15,7 @@ from kept.memory import deliver
 from kept.memory.opening import open_projects
 from kept.model import Actor, Role
 from tests.http.conftest import KEY, Answer, Server
+from tests.http.operations import operations
 
 HERE = "/api/v1/projects/here"
 
@@ -35,16 +36,6 @@ def ids_of(server: Server, *names: str) -> list[str]:
     return [found[name] for name in names or ("web-app",)]
 
 
-BODIES = {
-    "NewMemory": {"content": "Planted in a foreign project."},
-    "Revision": {"content": "Planted in a foreign project."},
-    "Promotion": {"to": "project"},
-    "Undo": {},
-    "Keep": {"keep": "1"},
-    "Decisions": {"decisions": ["forget:1"]},
-    "NewTask": {"description": "Planted in a foreign project."},
-    "TaskChange": {"state": "active"},
-}
 VIEWS = (
     "saw",
     "memories",
@@ -65,22 +56,14 @@ def test_a_token_opens_its_project_and_nothing_else(server: Server, other: str, 
     listed = server.ask("GET", "/api/v1/projects", key=secret).json["projects"]
     assert [one["name"] for one in listed] == ["web-app"]
     ids = {one["name"]: one["id"] for one in server.ask("GET", "/api/v1/projects").json["projects"]}
-    spec = server.ask("GET", "/api/v1/openapi.json").json
     asked = 0
-    for path, verbs in spec["paths"].items():
-        for method, operation in verbs.items():
-            if "{project}" not in path:
-                continue
-            schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-            body = BODIES[schema["$ref"].rpartition("/")[2]] if schema else None
-            for name in (other, ids[other]):
-                address = path.replace("{project}", name).replace("{ref}", "1").replace("{session}", "s")
-                address = address.replace("{task}", "TASK-001").replace("{verb}", "pin")
-                answer = server.ask(method.upper(), address + "?q=canary", body, key=secret)
-                assert answer.status == 404, (method, path, answer)
-                assert b"canary" not in answer.body
-                asked += 1
-    assert asked >= 56
+    for one in operations(server):
+        for name in (other, ids[other]):
+            answer = server.ask(one.method, one.path.replace("{project}", name), one.body, key=secret)
+            assert answer.status == 404, (one, answer)
+            assert b"canary" not in answer.body
+            asked += 1
+    assert asked >= 140
     for view in VIEWS:
         assert server.ask("GET", f"/p/{other}/{view}", key=secret).status == 404
     form = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -126,7 +109,7 @@ def test_the_owners_global_memory_is_closed_to_teammates_behind_every_door(serve
     with kept.open(project=server.project, home=server.home, actor=Actor(role="admin", name="user")) as memory:
         ref = memory.remember("My heliotrope diary is in the attic.", tier="global", kind="preference").ref
     secret = Keys(server.home).create("emil", role="project", projects=["web-app"])
-    assert b"heliotrope" in server.ask("GET", f"{HERE}/recall?q=heliotrope").body, "the owner finds it"
+    assert b"heliotrope" in server.ask("GET", f"{HERE}/recall?query=heliotrope").body, "the owner finds it"
     with server.memory() as memory:
         memory.session("talk-g", agent="claude")
         given = memory.deliveries.for_prompt(
@@ -137,7 +120,7 @@ def test_the_owners_global_memory_is_closed_to_teammates_behind_every_door(serve
     gets = (
         "sessions/talk-g/saw",
         "memories",
-        "recall?q=heliotrope",
+        "recall?query=heliotrope",
         "briefing?prompt=heliotrope+diary",
         "export",
         "status",

@@ -188,7 +188,7 @@ def test_a_memory_is_shown_with_what_was_recalled_beside_it_and_where_it_was_sai
 
 
 def test_a_search_on_the_page_leaves_no_receipt(filled: Server) -> None:
-    filled.get("/recall?q=refresh")
+    filled.get("/recall?query=refresh")
     with filled.memory() as memory:
         before = (memory.why().receipt, memory.status()["spaces"][0]["days"])
     for path in ("memories?q=refresh", "sessions?q=refresh", "knowledge?q=refresh"):
@@ -208,7 +208,7 @@ def test_a_replay_changes_nothing(filled: Server) -> None:
 
 
 def test_the_timeline_has_who_did_it_and_every_plot_as_a_table(filled: Server) -> None:
-    filled.get("/recall?q=refresh")
+    filled.get("/recall?query=refresh")
     html = page(filled, "/p/web-app/timeline")
     lanes = html.partition("by agent</h2>")[2]
     assert ">claude<small>" in lanes
@@ -268,7 +268,7 @@ def test_health_shows_every_check_and_what_was_refused_and_redacted(filled: Serv
         session = memory.session("talk-2", agent="claude")
         session.append("user", "Write to anna.auditor@example.com about it.")
         session.finish()
-    filled.get("/recall?q=refresh")
+    filled.get("/recall?query=refresh")
     html = page(filled, "/p/web-app/health")
     assert "All is well" in html
     assert "SQLite" in html

@@ -150,7 +150,7 @@ def test_a_page_on_another_port_cannot_use_the_cookie(server: Server, signed_in:
     """Browsers count all ports of a host as one site, and send the cookie along."""
     for site in ("same-site", "cross-site"):
         sent = {"Cookie": signed_in, "Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
-        assert raw(server, "GET", f"{HERE}/recall?q=build", sent).status == 403
+        assert raw(server, "GET", f"{HERE}/recall?query=build", sent).status == 403
     link = {"Cookie": signed_in, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}
     assert raw(server, "GET", "/p/web-app/saw", link).status == 200, "a link may lead here"
     own = {"Cookie": signed_in, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}

@@ -25,8 +25,10 @@ from kept.memory.verbs.declare import AnyVerb
 from kept.memory.verbs.read import ListMemories
 from kept.memory.verbs.recall import Recall
 from kept.memory.verbs.remember import Remember
+from kept.memory.verbs.switches import Configure
 from kept.model import Memory, Source, canonical_kind, replace
 from kept.recall.briefing.render import trust_mark
+from kept.settings import Settings
 from kept.tables import PRESETS
 
 OPTION = re.compile(r'(?:(?<=\s)|^)--(?P<name>[\w-]+)(?:(?:=|\s+)(?P<value>"[^"]*"|(?!--)\S+))?')
@@ -364,7 +366,7 @@ def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not (argument.isascii() and argument.isdigit() and len(argument) <= 9):
         raise InvalidInput(f"{text.visible(argument[:40])!r} is not a number of tokens.", hint="/memory budget 3000")
     before = memory.settings.briefing_max_tokens
-    now = memory.store.configure("briefing_max_tokens", argument).briefing_max_tokens
+    now = _configured(memory, "briefing_max_tokens", argument).briefing_max_tokens
     sentence = f"A briefing takes at most {now:,} tokens from now on (before: {before:,})."
     return Answer(text=sentence, data={"tokens": now, "before": before}, done=True)
 
@@ -377,9 +379,15 @@ def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if argument.lower() not in PRESETS:
         shown = text.visible(argument[:40], keep_newlines=False)
         raise InvalidInput(f"Unknown preset {shown!r}.", hint=f"Choose one of {', '.join(PRESETS)}.")
-    now = memory.store.configure("preset", argument.lower()).preset
+    now = _configured(memory, "preset", argument.lower()).preset
     sentence = f"The preset is {now} from now on (before: {before})."
     return Answer(text=sentence, data={"preset": now, "before": before}, done=True)
+
+
+def _configured(memory: Kept, setting: str, value: str) -> Settings:
+    """Change a setting by its verb, which a door may limit. Return the settings after it."""
+    memory.perform(verbs.switches.CONFIGURE, Configure(setting=setting, value=value))
+    return memory.settings
 
 
 def _list_aliases(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
@@ -408,7 +416,7 @@ def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer
 
 def _auto_on(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     if not memory.settings.auto_memory:
-        memory.store.configure("auto_memory", "true")
+        _configured(memory, "auto_memory", "true")
     memory.pauses.resume()
     return Answer(text="Auto-memory is on.", data={"auto": True}, done=True)
 

@@ -2,12 +2,12 @@
 
 A row names a method and a path below the project. Arguments in the path come from there, the others from the query of a
 GET or DELETE (one name for each value: `kind=decision&kind=error`), or from the JSON body of the rest. This module adds
-what HTTP has besides: pages with a cursor, ETag and If-Match, Idempotency-Key, a stream, and what a key may not see.
-Rule: an argument that a verb does not know is refused by name.
+what HTTP has besides: pages with a cursor, ETag and If-Match, Idempotency-Key and a stream; `rights` decides what a
+key may do. Rule: an argument that a verb does not know is refused by name.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -15,11 +15,11 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response, StreamingResponse
 
 from kept.entrypoints import slash
-from kept.entrypoints.http.doors import Asking, Doors, Opened, shown_to
-from kept.entrypoints.http.keys import Key
+from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.http.problems import MEDIA_TYPE, problem
+from kept.entrypoints.http.rights import KeyedMemory
 from kept.entrypoints.http.shapes import answer, document, etag_of, page, returns
-from kept.errors import InvalidInput, NotAllowed
+from kept.errors import InvalidInput
 from kept.memory import Kept, verbs
 from kept.memory.files import item_document
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
@@ -27,36 +27,28 @@ from kept.memory.verbs.declare import AnyVerb
 from kept.model import Conflict, replace
 
 MOST = 500  # of a page
-MAX_CHARS = 1_000_000  # of a text
+MAX_CHARS = {"path": 500, "query": 10_000, "body": 1_000_000}  # of a text, where its verb has no limit
+LINES = "application/jsonl"
 CREATED = 201
 IN_PATH = re.compile(r"{(\w+)}")
 
-# Verbs that read or change files and settings of the person who runs the server.
-OF_THE_OWNER = frozenset({"files.sync", "files.status", "store.configure", "store.doctor", "store.scan", "vectors.off"})
 CREATES = frozenset({"remember", "task", "session", "session.append", "session.fork", "reviews.propose"})
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"sessions": {"limit": 50, "newest_first": True}}
+HELP: Mapping[str, str] = {"sessions": "List conversations, newest first."}  # where such a default makes it another
 HEADERS: Mapping[str, Mapping[str, str]] = {"remember": {"Idempotency-Key": "key"}, "revise": {"If-Match": ""}}
-# Addresses that name one thing where the verb takes several, or that people expect.
-ALSO: Mapping[str, tuple[str, ...]] = {
-    "erase": ("DELETE /memories/{refs}",),
-    "history": ("GET /memories/{ref}/history",),
+# Second addresses of a verb, which name one thing in the path, each with the id of its operation.
+ALSO: Mapping[str, Mapping[str, str]] = {
+    "erase": {"erase.memory": "DELETE /memories/{ref}"},
+    "history": {"history.memory": "GET /memories/{ref}/history"},
 }
 
 
 class Call(NamedTuple):
-    """One request: who asks, what was asked of which memory, and the answer."""
+    """One request: what was asked of which memory, and the answer."""
 
-    request: Request
     memory: Kept
-    key: Key
     asked: Any
     answer: Any
-
-    @property
-    def doors(self) -> Doors:
-        """Return the opened memories of the server."""
-        doors: Doors = self.request.app.state.doors
-        return doors
 
 
 class Place(NamedTuple):
@@ -72,21 +64,29 @@ class Place(NamedTuple):
 def place_of(verb: AnyVerb, http: str) -> Place:
     """Return where a verb is, and where each of its arguments comes from."""
     method, path = http.split()
-    arguments = {one.name: _limited(verb, one) for one in wire_arguments(verb.request)}
-    in_path = {name: arguments.pop(name) for name in IN_PATH.findall(path)}
-    rest = {one.singular if method in ("GET", "DELETE") else one.name: one for one in arguments.values()}
-    is_query = method in ("GET", "DELETE")
-    return Place(method, path, in_path, rest if is_query else {}, {} if is_query else rest)
+    named = IN_PATH.findall(path)
+    arguments = wire_arguments(verb.request)
+    in_path = {name: _limited(verb, _called(name, arguments), "path") for name in named}
+    rest = [one for one in arguments if one.name not in named and one.singular not in named]
+    if method in ("GET", "DELETE"):
+        return Place(method, path, in_path, {one.singular: _limited(verb, one, "query") for one in rest}, {})
+    return Place(method, path, in_path, {}, {one.name: _limited(verb, one, "body") for one in rest})
 
 
-def _limited(verb: AnyVerb, argument: Argument) -> Argument:
+def _called(name: str, arguments: Sequence[Argument]) -> Argument:
+    """Return the argument of that name, or the one that takes several of it."""
+    return next(one for one in arguments if name in (one.name, one.singular))
+
+
+def _limited(verb: AnyVerb, argument: Argument, where: str) -> Argument:
     """Return the argument with the limits and defaults that a server needs."""
     default = DEFAULTS.get(verb.name, {}).get(argument.name, argument.default)
     if argument.name == "limit":
         usual = MOST if default is None else default
-        return replace(argument, least=1, most=max(MOST, usual), default=default)
+        most = min(argument.most or MOST, max(MOST, usual))
+        return replace(argument, least=1, most=most, default=default)
     if argument.form == "string" and not argument.choices:
-        return replace(argument, default=default, longest=argument.longest or MAX_CHARS)
+        return replace(argument, default=default, longest=argument.longest or MAX_CHARS[where])
     return replace(argument, default=default)
 
 
@@ -115,18 +115,6 @@ def _messages(call: Call) -> Response:
     return answer({"messages": call.answer, "next": str(call.answer[-1].n) if is_full and call.answer else None})
 
 
-def _explained(call: Call) -> Response:
-    return answer(shown_to(call.key, call.answer))
-
-
-def _seen(call: Call) -> Response:
-    return answer({"given": [shown_to(call.key, one) for one in call.answer], "next": None})
-
-
-def _without_paths(call: Call) -> Response:
-    return answer(call.doors.without_paths(call.key, call.answer))
-
-
 def _conflicts(call: Call) -> Response:
     def with_both(conflict: Conflict) -> dict[str, Any]:
         both = {side: call.memory.get(getattr(conflict, side), forgotten=True) for side in ("left", "right")}
@@ -148,7 +136,7 @@ def _lines(call: Call) -> Response:
         for one in call.answer:
             yield msgspec.json.encode(document(one)) + b"\n"
 
-    return StreamingResponse(lines(), media_type="application/jsonl")
+    return StreamingResponse(lines(), media_type=LINES)
 
 
 ANSWERS: Mapping[str, Callable[[Call], Response]] = {
@@ -156,9 +144,7 @@ ANSWERS: Mapping[str, Callable[[Call], Response]] = {
     "list": _page,
     "sessions": _sessions,
     "session.messages": _messages,
-    "why": _explained,
-    "session.given": _seen,
-    "status": _without_paths,
+    "status": _plain,
     "conflicts": _conflicts,
     "reviews.list": _review,
     "files.items": _items,
@@ -176,7 +162,7 @@ def _answered(verb: AnyVerb, call: Call) -> Response:
         response = answer({"answer": call.answer})
     else:
         response = _plain(call)
-    if verb.name in CREATES:
+    if verb.name in CREATES and call.answer is not None:
         response.status_code = CREATED
     return response
 
@@ -200,26 +186,42 @@ async def _body(request: Request) -> dict[str, Any]:
 
 def _given(place: Place, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request by their names there. Raises InvalidInput for one in the wrong place."""
-    if place.in_body:
-        asked: dict[str, Any] = dict(body)
-    else:
-        asked = {}
-        for name, value in request.query_params.multi_items():
-            is_several = name in place.in_query and place.in_query[name].is_several
-            asked[name] = [*asked.get(name, ()), value] if is_several else value
-    for name in place.in_path.keys() & asked.keys():
-        raise InvalidInput(f"{name} is part of the address.", hint="Give it there only.")
-    return asked | {name: request.path_params[name] for name in place.in_path}
+    in_query: dict[str, Any] = {}
+    for name, value in request.query_params.multi_items():
+        in_query[name] = _from_query(place.in_query.get(name), value, in_query.get(name, ()))
+    places = ("the address", in_query, place.in_body, "the body"), ("the body", body, place.in_query, "the address")
+    for where, given, elsewhere, other in places:
+        for name in place.in_path.keys() & given.keys():
+            raise InvalidInput(f"{name} is part of the address.", hint="Give it there only.")
+        for name in elsewhere.keys() & given.keys():
+            raise InvalidInput(f"{name} was given in {where}.", hint=f"Give it in {other}.")
+    return {**in_query, **body, **{name: request.path_params[name] for name in place.in_path}}
+
+
+def _from_query(argument: Argument | None, value: str, before: Sequence[str]) -> Any:
+    """Return a value of the query: text, the list of what was given so far, or an object written as JSON."""
+    if argument is not None and argument.is_several:
+        return [*before, value]
+    if argument is not None and argument.form == "object":
+        try:
+            return msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            return value  # which is refused in the words of the verb
+    return value
+
+
+def _keyed(request: Request, memory: Opened, key: Asking) -> KeyedMemory:
+    return KeyedMemory(memory, key, request.app.state.doors)
+
+
+Keyed = Annotated[KeyedMemory, Depends(_keyed)]
+Body = Annotated[dict[str, Any], Depends(_body)]
 
 
 def _endpoint(verb: AnyVerb, place: Place) -> Callable[..., Response]:
     known = {**place.in_path, **place.in_query, **place.in_body}
 
-    def endpoint(
-        request: Request, memory: Opened, key: Asking, body: Annotated[dict[str, Any], Depends(_body)]
-    ) -> Response:
-        if verb.name in OF_THE_OWNER and not (key.is_owner or key.role == "admin"):
-            raise NotAllowed("Only an admin of this server may do that.", hint="Ask for a token of an admin.")
+    def endpoint(request: Request, memory: Keyed, body: Body) -> Response:
         given = _given(place, request, body)
         for header, argument in HEADERS.get(verb.name, {}).items():
             if argument and header in request.headers:
@@ -227,9 +229,9 @@ def _endpoint(verb: AnyVerb, place: Place) -> Callable[..., Response]:
         asked = build(verb.request, given, verb=verb.name, known=known)
         if verb.name == "revise" and (refusal := _changed_since(memory, asked.ref, request)) is not None:
             return refusal
-        return _answered(verb, Call(request, memory, key, asked, memory.perform(verb, asked)))
+        return _answered(verb, Call(memory, asked, memory.perform(verb, asked)))
 
-    endpoint.__doc__ = " ".join(filter(None, (verb.help, verb.details)))
+    endpoint.__doc__ = " ".join(filter(None, (HELP.get(verb.name, verb.help), verb.details)))
     return endpoint
 
 
@@ -258,37 +260,55 @@ def _described(verb: AnyVerb, place: Place) -> dict[str, Any]:
     return described
 
 
+def _answers_of(verb: AnyVerb, status: int) -> dict[int | str, dict[str, Any]]:
+    """Return the answers of a route for the OpenAPI document."""
+    said = verb.returns
+    media_type = LINES if verb.name == "store.export" else "application/json"
+    noun = None if verb.name in ("files.items", "conflicts") else said.noun  # drawn in fields of their own
+    answers = returns(noun, HELP.get(verb.name, said.about), status=status, many=said.many, media_type=media_type)
+    if verb.name == "session.append":
+        nothing = {"application/json": {"schema": {"type": "null"}}}
+        answers[200] = {"description": "Nothing was added: it was there already, or is paused.", "content": nothing}
+    return answers
+
+
 def _parameter(name: str, argument: Argument, where: str) -> dict[str, Any]:
     schema = argument.schema()
     help = schema.pop("description", "")
     if where == "path" and argument.is_several:
         schema = {"type": "string"}
+    is_json = where == "query" and argument.form == "object"
     return {
         "name": name,
         "in": where,
         "description": help,
         "required": argument.is_required or where == "path",
-        "schema": schema,
+        **({"content": {"application/json": {"schema": schema}}} if is_json else {"schema": schema}),
     }
 
 
 def make_router() -> APIRouter:
     """Return the routes of all verbs that have one."""
     router = APIRouter(prefix="/projects/{project}")
-    declared = [(verb, http) for verb in verbs.all_verbs() if isinstance(verb.http, str) for http in _addresses(verb)]
+    declared = [
+        (verb, operation, place_of(verb, http))
+        for verb in verbs.all_verbs()
+        if isinstance(verb.http, str)
+        for operation, http in _addresses(verb).items()
+    ]
     # A path that is spelled out comes before one with a name in its place: /sessions/pack before /sessions/{session}.
-    for verb, http in sorted(declared, key=lambda one: IN_PATH.sub("~", one[1].split()[1])):
-        place = place_of(verb, http)
-        said = verb.returns
+    for verb, operation, place in sorted(declared, key=lambda one: IN_PATH.sub("~", one[2].path)):
         status = CREATED if verb.name in CREATES else 200
         router.add_api_route(
             place.path,
             _endpoint(verb, place),
             methods=[place.method],
             name=verb.name,
-            operation_id=f"{verb.name} {http}" if http != verb.http else verb.name,
+            operation_id=operation,
+            response_class=Response,
+            summary=HELP.get(verb.name, verb.help).rstrip("."),
             status_code=status,
-            responses=returns(said.noun, said.about, status=status, many=said.many),
+            responses=_answers_of(verb, status),
             openapi_extra=_described(verb, place),
         )
     router.add_api_route(
@@ -297,6 +317,8 @@ def make_router() -> APIRouter:
         methods=["POST"],
         name="slash",
         operation_id="slash",
+        summary="Run a slash command, as typed into a chat",
+        response_class=Response,
         responses=returns(None, "The answer for the chat, and the same as data."),
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _LINE}}}},
     )
@@ -306,12 +328,12 @@ def make_router() -> APIRouter:
 _LINE = schema_of((Argument(name="line", form="string", help="/memory search deploy", is_required=True),))
 
 
-def _slash(memory: Opened, body: Annotated[dict[str, Any], Depends(_body)]) -> Response:
+def _slash(memory: Keyed, body: Body) -> Response:
     """Run a slash command, as typed into a chat."""
     if set(body) != {"line"} or not isinstance(body["line"], str):
         raise InvalidInput('slash takes the argument line, such as {"line": "/memory search deploy"}.')
     return answer(slash.run(memory, body["line"]))
 
 
-def _addresses(verb: AnyVerb) -> tuple[str, ...]:
-    return (str(verb.http), *ALSO.get(verb.name, ()))
+def _addresses(verb: AnyVerb) -> Mapping[str, str]:
+    return {verb.name: str(verb.http), **ALSO.get(verb.name, {})}

@@ -4,7 +4,7 @@ The nouns of the library describe themselves: msgspec writes them and their JSON
 classes has to agree with the first. Rule: a ref stands in every document that has one, because verbs take refs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,7 +24,7 @@ def document(value: Any) -> Any:
         fields = {name: document(getattr(value, name)) for name in value.__struct_fields__}
         ref = getattr(value, "ref", None)
         return {"ref": ref, **fields} if ref is not None else fields
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(name): document(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [document(part) for part in value]
@@ -58,11 +58,11 @@ def schemas() -> dict[str, Any]:
 
 
 def returns(
-    noun: type[Any] | None, about: str, *, status: int = 200, many: str = ""
+    noun: type[Any] | None, about: str, *, status: int = 200, many: str = "", media_type: str = "application/json"
 ) -> dict[int | str, dict[str, Any]]:
     """What a verb answers, for the OpenAPI document: a noun, or a page of them under the name `many`."""
     schema: dict[str, Any] = {"type": "object"} if noun is None else {"$ref": REF.format(name=noun.__name__)}
     if many:
         listed = {many: {"type": "array", "items": schema}, "next": {"type": ["string", "null"]}}
         schema = {"type": "object", "properties": listed, "required": [many]}
-    return {status: {"description": about, "content": {"application/json": {"schema": schema}}}}
+    return {status: {"description": about, "content": {media_type: {"schema": schema}}}}

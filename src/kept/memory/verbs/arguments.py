@@ -120,13 +120,17 @@ class Argument(Struct, frozen=True, kw_only=True):
     def fitted(self, value: Any, name: str) -> Any:
         """Return a value from outside in the form of the argument. Raises InvalidInput beyond the door's limits."""
         value = _eased(self, value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and not self._is_within(value):
+        if not self._is_within(value):
             raise InvalidInput(replace(self, name=name).says(value))
         if self.choices and isinstance(value, str) and value not in self.choices:
             raise InvalidInput(replace(self, name=name).says(value), hint=self.hint())
         return value
 
-    def _is_within(self, value: float) -> bool:
+    def _is_within(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return self.longest is None or len(value) <= self.longest
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return True
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
     def _number_sentence(self, value: float) -> str:
