@@ -89,11 +89,6 @@ def test_every_public_method_is_documented(memory: kept.Kept) -> None:
             assert inspect.getdoc(inspect.getattr_static(getattr(memory, namespace), name)), f"{namespace}.{name}"
 
 
-def test_the_face_is_narrow(memory: kept.Kept) -> None:
-    """At most 40 names; the rest are in namespaces."""
-    assert len(public_names(memory)) <= 40
-
-
 def test_kept_is_one_class_that_inherits_nothing() -> None:
     assert kept.Kept.__mro__ == (kept.Kept, object)
 

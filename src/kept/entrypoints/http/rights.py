@@ -26,18 +26,21 @@ SETTINGS_OF_FILES = frozenset({"vector_model", "memory_path", "sessions_path"})
 WITH_PATHS = OF_THE_OWNER | {"status"}
 
 
-class KeyedMemory(Kept):
-    """An open memory as the holder of a key may use it."""
+class KeyedMemory:
+    """An open memory as the holder of a key may use it: its verbs have limits, the rest is the memory's."""
 
     def __init__(self, memory: Kept, key: Key, doors: Doors) -> None:
-        super().__init__(memory.context)
+        self._memory = memory
         self._key = key
         self._doors = doors
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
 
     def perform(self, verb: Verb[Q, A], request: Q) -> A:
         """Perform a verb, and return the part of its answer that the key may see. Raises NotAllowed."""
         check(self._key, verb, request)
-        answer: Any = super().perform(verb, request)
+        answer: Any = self._memory.perform(verb, request)
         draw = _SEEN.get(verb.name)
         if draw is not None:
             answer = draw(self._key, answer)

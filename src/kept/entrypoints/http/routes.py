@@ -8,7 +8,7 @@ key may do. Rule: an argument that a verb does not know is refused by name.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import msgspec
 from fastapi import APIRouter, Depends, Request
@@ -210,11 +210,11 @@ def _from_query(argument: Argument | None, value: str, before: Sequence[str]) ->
     return value
 
 
-def _keyed(request: Request, memory: Opened, key: Asking) -> KeyedMemory:
-    return KeyedMemory(memory, key, request.app.state.doors)
+def _keyed(request: Request, memory: Opened, key: Asking) -> Kept:
+    return cast(Kept, KeyedMemory(memory, key, request.app.state.doors))
 
 
-Keyed = Annotated[KeyedMemory, Depends(_keyed)]
+Keyed = Annotated[Kept, Depends(_keyed)]
 Body = Annotated[dict[str, Any], Depends(_body)]
 
 
