@@ -43,8 +43,8 @@ class Brief(Struct, frozen=True, kw_only=True):
 class Share(Struct, frozen=True, kw_only=True):
     """A message for a skill."""
 
-    to: Annotated[str, about("The skill.", metavar="SKILL")]
-    action: Annotated[str, about("What it is to do.", metavar="ACTION")]
+    to: Annotated[str, about("The skill that gets the message.", metavar="SKILL", is_positional=False)]
+    action: Annotated[str, about("What it is to do.", metavar="ACTION", is_positional=False)]
     query: Annotated[str, about("Key words of the memories it needs.", metavar="WORDS", is_text=True)]
     project_context: Annotated[str, about("Your own words instead of pins and summaries.", metavar="TEXT")] | None = (
         None

@@ -37,7 +37,7 @@ class Promote(Struct, frozen=True, kw_only=True):
     """A memory and the tier it moves to."""
 
     ref: Ref
-    to: Annotated[Tier, about("The tier.", noun="tier")] = "project"
+    to: Annotated[Tier, about("The tier: project, or global for all projects.", noun="tier")] = "project"
 
 
 class Undo(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ class Erase(Struct, frozen=True, kw_only=True):
 
     refs: Annotated[
         tuple[str, ...],
-        about("Ids of memories, or of messages (SESSION#12).", one="ref", metavar="ID", is_positional=True),
+        about("Ids of memories, or of messages (SESSION#12).", one="ref", metavar="REF", is_positional=True),
     ] = ()
     sessions: Annotated[tuple[str, ...], about("Ids of sessions.", one="session", metavar="SESSION")] = ()
     tasks: Annotated[tuple[str, ...], about("Ids of tasks.", one="task", metavar="TASK")] = ()

@@ -17,12 +17,15 @@ def about(
     noun: str = "",
     metavar: str = "",
     is_text: bool = False,
-    is_positional: bool = False,
+    is_positional: bool | None = None,
     least: float | None = None,
     most: float | None = None,
     longest: int | None = None,
 ) -> Meta:
-    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`."""
+    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`.
+
+    A required argument and a text are typed without their name, unless `is_positional` is False.
+    """
     extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text, "is_positional": is_positional}
     if longest is not None:
         return Meta(description=help or None, max_length=longest, extra=extra)
@@ -31,8 +34,8 @@ def about(
 
 PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: no other door has such an argument
 
-Ref = Annotated[int | str, about("The N of [id:N].", metavar="ID")]
-Text = Annotated[str, about("The text.", is_text=True, longest=MAX_TEXT_CHARS)]
+Ref = Annotated[int | str, about("The N of [id:N].", metavar="REF")]
+Text = Annotated[str, about("The text.", metavar="TEXT", is_text=True, longest=MAX_TEXT_CHARS)]
 Query = Annotated[str, about("2-6 key words with synonyms.", metavar="WORDS", is_text=True)]
 Kinds = Annotated[tuple[str, ...], about("Only these kinds.", one="kind", metavar="KIND")]
 Tags = Annotated[tuple[str, ...], about("Only with one of these tags.", one="tag", metavar="TAG")]
