@@ -31,15 +31,15 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "replay": "Ask the question of a receipt again, as of its moment, and note nothing.",
             "failure": "Keep errors with their lessons: add, list.",
         },
+        "show": {"show": "Show one memory in full."},
         "read": {
             "list": "List memories, newest first.",
-            "show": "Show one memory in full.",
             "history": "Show the changes of one memory, or of the project.",
             "status": "Show which project this is, and how much is stored.",
         },
     },
     "Changing": {
-        "write": {
+        "edit": {
             "revise": "Correct the text of a memory; its id and feedback stay.",
             "edit": "Change text, kind, tags, files or importance of a memory, also in your editor.",
         },

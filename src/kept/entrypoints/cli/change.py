@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from kept.entrypoints.cli.completion import complete_ref
 from kept.entrypoints.cli.derived import options_from, options_of, request_of
+from kept.entrypoints.cli.edit import disagreements
 from kept.entrypoints.cli.frame import Command, command, message_named, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line
 from kept.entrypoints.cli.wording import (
@@ -27,7 +28,7 @@ from kept.entrypoints.cli.wording import (
     name_of,
     what_changed,
 )
-from kept.entrypoints.cli.write import disagreements, known_task
+from kept.entrypoints.cli.write import known_task
 from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
 from kept.journal import noun_of

@@ -1,4 +1,4 @@
-"""`kept list`, `show`, `history`, `status`: reading changes nothing."""
+"""`kept list`, `history`, `status`: reading changes nothing."""
 
 import shlex
 from collections.abc import Sequence
@@ -8,9 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from kept.entrypoints.cli.derived import chosen_tier, global_option, options_of, request_of, words_of
-from kept.entrypoints.cli.frame import command, message_named, session_named
+from kept.entrypoints.cli.frame import command, session_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.sessions import message_lines
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
@@ -18,24 +17,20 @@ from kept.entrypoints.cli.wording import (
     counted_kinds,
     event_document,
     event_name,
-    field_lines,
     local,
     meant_kinds,
     memories,
     memory_lines,
-    name_of,
     nothing_yet,
     size,
-    state,
     vector_line,
     what_changed,
 )
 from kept.errors import InvalidInput, NotFound
 from kept.journal import noun_of
 from kept.memory import Kept
-from kept.memory.erase import find_message
 from kept.memory.verbs.fields import MOST_LISTED
-from kept.memory.verbs.read import GET, HISTORY, LIST, History, ListMemories
+from kept.memory.verbs.read import HISTORY, LIST, History, ListMemories
 from kept.model import GLOBAL, Event, Memory, canonical_kind
 
 
@@ -73,79 +68,6 @@ def _command_line(invocation: Invocation, *words: str) -> str:
 
 
 @command
-@options_of(GET)
-def show_command(invocation: Invocation, **given: Any) -> None:
-    """REF is 42, g42 for a global memory, [id:42], or ID#12 for a message of a session. Archived memories are shown as
-    well; forgotten ones with --forgotten.
-    """
-    asked = request_of(GET, given)
-    with invocation.open() as memory:
-        if "#" in str(asked.ref):
-            name = message_named(invocation, memory, str(asked.ref))
-            message = find_message(memory.context.spaces.project(), name)
-            invocation.answer(message, message_lines(message, invocation, name=name))
-            return
-        found = memory.perform(GET, asked)
-        heir = _heir(memory, found.superseded_by)
-    invocation.answer(as_document(found), _in_full(found, heir, invocation))
-
-
-def _heir(memory: Kept, uid: str | None) -> str:
-    """The ref of the memory that replaced another, or ""."""
-    if uid is None:
-        return ""
-    try:
-        return f"[id:{memory.get(uid, forgotten=True).ref}]"
-    except NotFound:
-        return "(erased)"
-
-
-def _reasons(memory: Memory) -> str:
-    """The rules that chose it from a conversation: "names code, reason", or ""."""
-    rules = (memory.data or {}).get("rules")
-    return ", ".join(str(rule).replace("_", " ") for rule in rules) if isinstance(rules, list) else ""
-
-
-def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
-    return [
-        (name_of(memory), f" {memory.kind}"),
-        *(("    ", line) for line in memory.content.replace("\r\n", "\n").split("\n")),
-        *field_lines({**_fields(memory), **_dates(memory, invocation), "replaced by": heir}),
-    ]
-
-
-def _fields(memory: Memory) -> dict[str, str]:
-    return {
-        "status": state(memory) or memory.status,
-        "trust": memory.trust,
-        "tags": ", ".join(memory.tags),
-        "files": ", ".join(memory.files),
-        "topic": memory.topic or "",
-        "key": memory.key or "",
-        "title": memory.title or "",
-        "tier": memory.tier if memory.tier != "project" else "",
-        "importance": f"{memory.importance:.2g}",
-        "feedback": f"{memory.feedback:+d}" if memory.feedback else "",
-        "used": counted(memory.use_count, "time") if memory.use_count else "",
-        "kept for": _reasons(memory),
-    }
-
-
-def _dates(memory: Memory, invocation: Invocation) -> dict[str, str]:
-    now, source = invocation.clock(), memory.source
-
-    def when(at: datetime | None) -> str:
-        return "" if at is None else f"{local(at, invocation.zone)}, {ago(at, now)}"
-
-    return {
-        "written": f"{when(memory.created_at)}, by {source.agent or source.origin}",
-        "found in": f"{source.file}{f':{source.line}' if source.line else ''}" if source.file else "",
-        "changed": when(memory.updated_at) if memory.updated_at != memory.created_at else "",
-        "archived": when(memory.archived_at),
-    }
-
-
-@command
 @options_of(HISTORY)
 @global_option("Global memory, instead of the project's; the same as --tier global.")
 def history_command(invocation: Invocation, *, is_global: bool, **given: Any) -> None:
@@ -175,10 +97,20 @@ def history_command(invocation: Invocation, *, is_global: bool, **given: Any) ->
     invocation.answer({"events": document}, lines, is_long=True)
 
 
+def heir_of(memory: Kept, uid: str | None) -> str:
+    """The ref of the memory that replaced another, or ""."""
+    if uid is None:
+        return ""
+    try:
+        return f"[id:{memory.get(uid, forgotten=True).ref}]"
+    except NotFound:
+        return "(erased)"
+
+
 def _heirs(memory: Kept, events: Sequence[Event]) -> dict[str, str]:
     """Return the refs of memories that replaced others in these events, by uid."""
     uids = {(event.changed or {}).get("superseded_by", (None, None))[1] for event in events} - {None}
-    return {uid: _heir(memory, uid) for uid in uids}
+    return {uid: heir_of(memory, uid) for uid in uids}
 
 
 def _is_global(memory: Kept, asked: History) -> bool:
