@@ -15,6 +15,7 @@ import pytest
 
 import kept
 from kept.entrypoints import slash
+from kept.entrypoints.cli.derived import NOT_TYPED
 from kept.entrypoints.cli.frame import GLOBAL_OPTIONS, root
 from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.server import ServeOptions, make_app
@@ -115,7 +116,9 @@ def cli_commands() -> list[Any]:
 def test_the_command_has_the_arguments_of_its_verbs(path: str, verbs: list[AnyVerb]) -> None:
     page = help_of(path)
     usage = page.partition("\n\n")[0]
-    for argument in (one for verb in verbs for one in wire_arguments(verb.request)):
+    for argument in (
+        one for verb in verbs for one in wire_arguments(verb.request) if (verb.name, one.name) not in NOT_TYPED
+    ):
         option = f"--{argument.singular.replace('_', '-')}"
         is_shown = re.search(rf"(?<![\w-]){option}(?![\w-])", page) or re.search(
             rf"\b({argument.metavar or argument.name.upper()}|{argument.name.upper()})\b|{'|'.join(argument.choices)}"
@@ -124,6 +127,26 @@ def test_the_command_has_the_arguments_of_its_verbs(path: str, verbs: list[AnyVe
             usage,
         )
         assert is_shown, f"kept {path} lacks {option}"
+
+
+def test_every_argument_that_no_command_has_says_why() -> None:
+    for (name, argument), reason in NOT_TYPED.items():
+        assert argument in {one.name for one in wire_arguments(VERBS[name].request)}
+        assert reason.endswith("."), (name, argument)
+        assert len(reason.split()) >= 4, (name, argument)
+
+
+@pytest.mark.parametrize(
+    ("path", "spellings"),
+    [
+        ("briefing", "--budget-tokens, --budget TOKENS"),
+        ("briefing", "--remaining-tokens, --remaining TOKENS"),
+        ("share", "--budget-tokens, --budget TOKENS"),
+        ("share", "--project-context, --context TEXT"),
+    ],
+)
+def test_an_option_may_have_a_shorter_spelling_as_well(path: str, spellings: str) -> None:
+    assert spellings in help_of(path)
 
 
 # MCP

@@ -26,7 +26,10 @@ STANDARD_INPUT = "-"
 MAX_INPUT_BYTES = 1_000_000  # of a text on standard input; beyond this it is a file, not a statement
 
 # (verb, argument): why no command has it. Read by tests/test_verbs.py.
-NOT_TYPED: Mapping[tuple[str, str], str] = {}
+NOT_TYPED: Mapping[tuple[str, str], str] = {
+    ("store.export", "archived"): "`kept export` writes the archive in any case.",
+    ("import_transcripts", "program"): "It is the FORMAT of `kept import`, or recognised.",
+}
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -39,7 +42,8 @@ def options_of(verb: Verb[Q, A], *, without: Iterable[str] = (), also: Mapping[s
     `without` names those that the command declares itself, in a form of the terminal. `also` has a second, shorter
     spelling for an option: `also={"budget_tokens": "--budget"}`.
     """
-    return options_from(verb.request, without=without, also=also)
+    untyped = (argument for name, argument in NOT_TYPED if name == verb.name)
+    return options_from(verb.request, without=(*without, *untyped), also=also)
 
 
 def options_from(

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from kept import text
 from kept.entrypoints.cli.derived import options_of, request_of
-from kept.entrypoints.cli.frame import command
+from kept.entrypoints.cli.frame import command, session_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import as_document, meant_kinds, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput
@@ -34,6 +35,8 @@ def recall_command(invocation: Invocation, *, explain: bool, **given: Any) -> No
         raise InvalidInput("--since is later than --until, so nothing can match.", hint="Swap the two dates.")
     names = _project_names(invocation) if asked.all_projects else None
     with invocation.open() as memory:
+        if asked.session is not None:
+            asked = replace(asked, session=session_named(invocation, memory, asked.session, must_exist=False))
         recalled = memory.perform(RECALL, asked)
         lines = _lines(recalled, asked.query, invocation.clock(), explain=explain, names=names)
         lines += _hidden_pins(memory, recalled)

@@ -17,16 +17,18 @@ def about(
     noun: str = "",
     metavar: str = "",
     is_text: bool = False,
-    is_positional: bool | None = None,
+    is_positional: bool = False,
+    is_named: bool = False,
     least: float | None = None,
     most: float | None = None,
     longest: int | None = None,
 ) -> Meta:
     """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`.
 
-    A required argument and a text are typed without their name, unless `is_positional` is False.
+    `is_positional`: typed without its name although it may be left out; `is_named`: with it although it is required.
     """
-    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text, "is_positional": is_positional}
+    words = {"one": one, "noun": noun, "metavar": metavar}
+    extra = {**words, "is_text": is_text, "is_positional": is_positional, "is_named": is_named}
     if longest is not None:
         return Meta(description=help or None, max_length=longest, extra=extra)
     return Meta(description=help or None, ge=least, le=most, extra=extra)

@@ -36,7 +36,7 @@ class Remember(Struct, frozen=True, kw_only=True):
             is_text=True,
         ),
     ]
-    kind: Annotated[str, about(f"What it is: {', '.join(TOLD_KINDS)}.", metavar="KIND")] = "fact"
+    kind: Annotated[str, about(f"What it is: {', '.join(TOLD_KINDS)}, or another word.", metavar="KIND")] = "fact"
     tags: Annotated[tuple[str, ...], about("2-5 short topics.", one="tag", metavar="TAG")] = ()
     files: Annotated[tuple[str, ...], about("Files it is about.", one="file", metavar="PATH")] = ()
     importance: Annotated[float, about("From 0 to 1; by default as its kind.", metavar="NUMBER")] | None = None
