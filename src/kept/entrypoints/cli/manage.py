@@ -10,11 +10,11 @@ from typing import Any
 import click
 import msgspec
 
-from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.change import given_file
+from kept.entrypoints.cli.derived import given_text, options_of, request_of
 from kept.entrypoints.cli.frame import command, group, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, memories, name_of, size
-from kept.entrypoints.cli.write import given_file, given_text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
 from kept.memory.reviews import Decision, Review, ReviewFinding, parse_decision

@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kept.entrypoints.answers import answer_lines
 from kept.entrypoints.mcp.calls import Call, MemoryTool
-from kept.entrypoints.wording import answer_lines, receipt_lines
+from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import verbs
 from kept.memory.brief import memory_line, trust_mark

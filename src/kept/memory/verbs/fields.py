@@ -36,8 +36,8 @@ def about(
 
 PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: no other door has such an argument
 
-Ref = Annotated[int | str, about("The N of [id:N].", metavar="ID")]
-Text = Annotated[str, about("The text.", is_text=True, longest=MAX_TEXT_CHARS)]
+Ref = Annotated[int | str, about("The N of [id:N].", metavar="REF")]
+Text = Annotated[str, about("The text.", metavar="TEXT", is_text=True, longest=MAX_TEXT_CHARS)]
 Query = Annotated[str, about("2-6 key words with synonyms.", metavar="WORDS", is_text=True)]
 Kinds = Annotated[tuple[str, ...], about("Only these kinds.", one="kind", metavar="KIND")]
 Tags = Annotated[tuple[str, ...], about("Only with one of these tags.", one="tag", metavar="TAG")]
