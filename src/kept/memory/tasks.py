@@ -169,9 +169,10 @@ class OpenTask:
         self._context.tell_read(found)
         return found
 
-    def remember(self, content: str, **about: Any) -> Receipt:
+    def remember(self, content: str, *, session: str | None = None, **about: Any) -> Receipt:
         """Store a statement as `memory.remember` does, with this task as its source. It outlives the task."""
         given = about.pop("source", None) or self._context.source()
+        given = replace(given, session=session or given.session)
         given = replace(given, session=about.pop("session", None) or given.session)
         about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
         return write.remember(self._context, Draft(content=content, source=replace(given, task=self.id), **about))

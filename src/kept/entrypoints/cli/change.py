@@ -33,7 +33,6 @@ from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
 from kept.journal import noun_of
 from kept.memory import Kept
-from kept.memory.erase import find_message
 from kept.memory.verbs.change import DEMOTE, FORGET, PIN, REINFORCE, RESTORE, UNDO, UNPIN, One
 from kept.memory.verbs.declare import Verb
 from kept.memory.verbs.erase import ERASE, Erase
@@ -134,7 +133,7 @@ def _preview(invocation: Invocation, found: Sequence[Memory]) -> None:
 def _change_all(memory: Kept, verb: Verb[One, Memory], refs: Sequence[str]) -> tuple[list[Memory], list[Memory]]:
     """Perform a verb on all memories or none, as one change; returns them before and after."""
     were = [memory.get(ref, forgotten=True) for ref in refs]
-    with memory.context.together():
+    with memory.together():
         return were, [memory.perform(verb, One(ref=ref)) for ref in refs]
 
 
@@ -278,7 +277,7 @@ def _named_plan(invocation: Invocation, memory: Kept, asked: Erase) -> ErasePlan
 def _memories_plan(invocation: Invocation, memory: Kept, refs: Sequence[str], filters: Filters) -> ErasePlan:
     said = [message_named(invocation, memory, ref) for ref in refs if "#" in ref]
     for ref in said:
-        find_message(memory.context.spaces.project(), ref)  # nobody is asked about a message that is not there
+        memory.look().message(ref)  # nobody is asked about a message that is not there
     if refs:
         found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs) if "#" not in ref]
     else:
@@ -321,7 +320,7 @@ def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, di
 
 def _undone_by(memory: Kept, event: Event) -> list[Event]:
     """Return the changes of the same subject that this event undid."""
-    events = [one for reader in memory.context.readers() for one in reader.events(group=event.undoes)]
+    events = memory.look().events_of_group(event.undoes)
     return [one for one in events if one.subject == event.subject]
 
 

@@ -14,7 +14,7 @@ from kept.entrypoints.cli.frame import command, session_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import as_document, meant_kinds, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput
-from kept.memory import Kept, read
+from kept.memory import Kept
 from kept.memory.verbs.recall import RECALL, Recall
 from kept.model import Hit, Memory, Miss, Recalled
 
@@ -155,7 +155,7 @@ def _named(words: list[str]) -> str:
 
 def _said(memory: Kept, query: str) -> list[Line]:
     """Return the messages of conversations that fit, where no memory does."""
-    hits = read.said(memory.context, query, limit=MOST_SAID)
+    hits = memory.look().search(query, scope="sessions", limit=MOST_SAID).hits
     return [Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in hits]
 
 

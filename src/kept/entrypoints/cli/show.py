@@ -9,7 +9,6 @@ from kept.entrypoints.cli.invocation import Invocation, Line
 from kept.entrypoints.cli.read import heir_of
 from kept.entrypoints.cli.sessions import message_lines
 from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, name_of, state
-from kept.memory.erase import find_message
 from kept.memory.verbs.read import GET
 from kept.model import Memory
 
@@ -24,7 +23,7 @@ def show_command(invocation: Invocation, **given: Any) -> None:
     with invocation.open() as memory:
         if "#" in str(asked.ref):
             name = message_named(invocation, memory, str(asked.ref))
-            message = find_message(memory.context.spaces.project(), name)
+            message = memory.look().message(name)
             invocation.answer(message, message_lines(message, invocation, name=name))
             return
         found = memory.perform(GET, asked)

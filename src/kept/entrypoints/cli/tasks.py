@@ -14,6 +14,7 @@ from kept.errors import NotFound
 from kept.memory import Kept
 from kept.memory.tasks import ENDS, OpenTask
 from kept.memory.tasks import as_document as task_document
+from kept.memory.verbs.change import PROMOTE
 from kept.memory.verbs.tasks import (
     ADD_REASONING,
     ADD_TOOL_OUTPUT,

@@ -13,7 +13,6 @@ from kept.entrypoints.cli.recall import product
 from kept.entrypoints.cli.wording import bracketed, local
 from kept.errors import InvalidInput
 from kept.memory import Kept
-from kept.memory.deliver import receipts, sessions_given
 from kept.memory.receipts import Explained
 from kept.memory.verbs.recall import WHY
 
@@ -39,7 +38,7 @@ def why_command(invocation: Invocation, *, session: str | None, **given: Any) ->
 def _answer_session(invocation: Invocation, typed: str) -> None:
     with invocation.open() as memory:
         session = _given_session(invocation, memory, typed)
-        given = receipts(memory, session)
+        given = memory.look().receipts(session)
     lines: list[Line] = []
     for explained in reversed(given):
         lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}")))
@@ -54,7 +53,7 @@ def _given_session(invocation: Invocation, memory: Kept, typed: str) -> str:
     session = session_named(invocation, memory, typed, must_exist=False)
     if session != typed:
         return session
-    meant = sessions_given(memory, beginning=typed)
+    meant = memory.look().sessions_given(beginning=typed)
     if len(meant) > 1 and typed not in meant:
         raise InvalidInput(
             f"{len(meant)} sessions begin with {typed!r}: {', '.join(meant)}.", hint="Type more of the id."
