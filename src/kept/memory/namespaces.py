@@ -119,11 +119,15 @@ class Files(Namespace):
 
     def take_edits(self) -> "list[Synced]":
         """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
-        return verbs.files.take_edits(self._context)
+        from kept.memory import views  # a prompt does without it, and the verbs of files bring more along
+
+        return views.take_edits(self._context)
 
     def accompany(self) -> "list[Synced]":
         """Take edits in now, and write the files again on closing if anything was changed until then."""
-        return verbs.files.accompany(self._context)
+        from kept.memory import views  # as above
+
+        return views.accompany(self._context)
 
     def status(self) -> "list[ViewStatus]":
         """Return where each file is, and whether it has edits."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from kept.memory import files, library, views
+from kept.memory import files, library
 from kept.memory.context import Context, Memories
 from kept.memory.files import ViewStatus
 from kept.memory.library import Extraction
@@ -51,16 +51,6 @@ class ListItems(Struct, frozen=True, kw_only=True):
 def sync(context: Context, asked: Sync) -> list[Synced]:
     """Take in edits of people, and write every file as it should be."""
     return files.sync(context, asked.ask)
-
-
-def take_edits(context: Context) -> list[Synced]:
-    """Take in edits of people since the files were written."""
-    return views.take_edits(context)
-
-
-def accompany(context: Context) -> list[Synced]:
-    """Take edits in now, and write the files on closing."""
-    return views.accompany(context)
 
 
 def list_views(context: Context, _asked: ListViews) -> list[ViewStatus]:
