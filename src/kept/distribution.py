@@ -5,13 +5,12 @@ the distribution is `kept-memory`. Rule: every hint takes its command from `inst
 on how Kept was installed: from a checkout, from a file or from the index.
 """
 
-import json
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+
+import msgspec
 
 NAME = "kept-memory"
 VERSION = "0.2.0"  # the build reads it from here
@@ -19,6 +18,8 @@ VERSION = "0.2.0"  # the build reads it from here
 
 def install_line(extra: str = "", *options: str) -> str:
     """Return the pip command that installs Kept with an extra, from the place where this installation came from."""
+    import shlex  # only a hint needs it, and every command loads this module
+
     wanted = f"[{extra}]" if extra else ""
     origin = _origin()
     url: str = origin.get("url", "")
@@ -45,12 +46,14 @@ def _origin() -> dict[str, Any]:
         is_checkout = (checkout / "pyproject.toml").is_file()
         return {"url": checkout.as_uri(), "dir_info": {"editable": True}} if is_checkout else {}
     noted = installed / "direct_url.json"
-    origin: dict[str, Any] = json.loads(noted.read_text("utf-8")) if noted.is_file() else {}
+    origin: dict[str, Any] = msgspec.json.decode(noted.read_bytes()) if noted.is_file() else {}
     return origin
 
 
 def _folder(url: str) -> Path | None:
     """Return the local path of a file URL: the folder of a checkout, or a wheel."""
+    from urllib.parse import unquote, urlsplit  # only a hint needs it, and every command loads this module
+
     parts = urlsplit(url)
     if parts.scheme != "file":
         return None

@@ -168,9 +168,11 @@ def test_the_doctor_checks_the_stores_although_a_settings_file_is_broken(shell: 
     assert (document["healthy"], len(document["stores"])) == (False, 1)
 
 
-def test_the_doctor_finds_damage_and_can_mend_it(shell: Shell) -> None:
+def test_the_doctor_finds_damage_and_names_the_backup_to_go_back_to(shell: Shell) -> None:
     for number in range(30):
         shell("remember", f"The statement with number {number}")
+    copy = shell.folder / "copy.db"
+    shell("backup", str(copy))
     [database] = shell.home.glob("projects/*/kept.db")
     whole = database.read_bytes()
     spot = whole.index(b"The statement with number 7")
@@ -179,10 +181,11 @@ def test_the_doctor_finds_damage_and_can_mend_it(shell: Shell) -> None:
     assert result.exit_code == 1
     assert "problem" in result.stdout
     assert not json.loads(shell.type("doctor", "--json").stdout)["healthy"]
-    shell("doctor", "--fix")
+    assert "restore a backup" in shell.type("doctor", "--fix").stdout
+    shell("restore", str(copy), "--yes")
     assert shell.json("doctor", "--deep")["healthy"]
     assert "remember [id:1]" in shell("history")
-    assert len(contents(shell)) >= 29
+    assert len(contents(shell)) == 30
 
 
 def test_a_skill_may_not_see_a_doctor(shell: Shell) -> None:

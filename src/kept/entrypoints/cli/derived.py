@@ -19,8 +19,9 @@ from msgspec import Struct
 from kept.entrypoints.cli.completion import COMPLETIONS
 from kept.entrypoints.cli.frame import find_invocation
 from kept.errors import InvalidInput
-from kept.memory.verbs.arguments import Argument, build, wire_arguments
+from kept.memory.verbs.arguments import WORDS, Argument, build, wire_arguments
 from kept.memory.verbs.declare import A, Q, Verb
+from kept.settings import shown
 
 STANDARD_INPUT = "-"
 MAX_INPUT_BYTES = 1_000_000  # of a text on standard input; beyond this it is a file, not a statement
@@ -218,7 +219,9 @@ def _fitted(argument: Argument) -> Callback:
         except InvalidInput as error:
             raise click.BadParameter(error.message, ctx, param) from None
         if isinstance(fitted, str):
-            raise click.BadParameter(argument.says(fitted), ctx, param)
+            raise click.BadParameter(
+                f"{argument.name} must be {WORDS[argument.form]}, got {shown(fitted)}.", ctx, param
+            )
         return fitted
 
     return fit

@@ -21,7 +21,7 @@ from kept.settings import shown
 
 Form = Literal["string", "integer", "number", "boolean", "moment", "strings", "object", "objects", "python"]
 
-_WORDS: Mapping[Form, str] = {
+WORDS: Mapping[Form, str] = {
     "string": "a string",
     "integer": "a whole number",
     "number": "a number",
@@ -97,7 +97,7 @@ class Argument(Struct, frozen=True, kw_only=True):
         if self.form in ("integer", "number") and isinstance(value, int | float):
             return self._number_sentence(value)
         if self.form != "string":
-            return f"{self.name} must be {_WORDS[self.form]}, got {shown(value)}."
+            return f"{self.name} must be {WORDS[self.form]}, got {shown(value)}."
         if isinstance(value, str) and self.longest is not None:
             return f"{self.name} has {len(value):,} characters; the limit is {self.longest:,}."
         return f"{self.name} must be a string, not {type(value).__name__}."
@@ -109,7 +109,7 @@ class Argument(Struct, frozen=True, kw_only=True):
                 return f"Each of {self.name} must be a string, not {type(one).__name__}."
             if self.choices and one not in self.choices:
                 return f"Unknown {self.label} {shown(one)}."
-        return f"{self.name} must be {_WORDS[self.form]}."
+        return f"{self.name} must be {WORDS[self.form]}."
 
     def hint(self) -> str:
         """Return what to give instead of a value that does not fit."""
@@ -137,7 +137,7 @@ class Argument(Struct, frozen=True, kw_only=True):
         limits = ""
         if self.least is not None:
             limits = f" of {self.least:,} or more" if self.most is None else f" from {self.least:,} to {self.most:,}"
-        return f"{self.name} must be {_WORDS[self.form]}{limits}, got {value}."
+        return f"{self.name} must be {WORDS[self.form]}{limits}, got {value}."
 
 
 @cache
