@@ -6,7 +6,7 @@ whole. Rule: the request says what an argument is called, what it means and whic
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -30,28 +30,17 @@ COMPLETIONS = {
     "ref": complete_ref,
     "session": complete_session,
 }
-# (verb, argument): why no command has it. Read by tests/test_verbs.py.
-NOT_TYPED: Mapping[tuple[str, str], str] = {
-    ("store.export", "archived"): "`kept export` writes the archive in any case.",
-    ("import_transcripts", "program"): "It is the FORMAT of `kept import`, or recognised.",
-}
 Function = Callable[..., Any]
 
 
-def options_of(
-    verb: AnyVerb, *, without: Iterable[str] = (), also: Mapping[str, str] | None = None
-) -> Callable[[Function], Function]:
-    """Add the arguments of a verb to a command, which gets them by their names.
-
-    `without` names those that the command declares itself, in a form of the terminal. `also` has a second, shorter
-    spelling for an option: `also={"budget_tokens": "--budget"}`.
-    """
-    left, spellings = set(without), also or {}
+def options_of(verb: AnyVerb, *, without: Iterable[str] = ()) -> Callable[[Function], Function]:
+    """Add the arguments of a verb to a command, which gets them by their names; `without` names those it has itself."""
+    left = set(without)
     arguments = [one for one in wire_arguments(verb.request) if one.name not in left]
 
     def add(function: Function) -> Function:
         for argument in reversed(arguments):
-            function = _parameter(argument, spellings.get(argument.name, ""))(function)
+            function = _parameter(argument)(function)
         return function
 
     return add
@@ -96,8 +85,8 @@ def command_at(name: str) -> click.Command:
     return Group(name) if verb is None else command_of(verb, name)
 
 
-def _parameter(argument: Argument, also: str) -> Callable[[Function], Function]:
-    return _positional(argument) if argument.is_positional else _option(argument, also)
+def _parameter(argument: Argument) -> Callable[[Function], Function]:
+    return _positional(argument) if argument.is_positional else _option(argument)
 
 
 def _positional(argument: Argument) -> Callable[[Function], Function]:
@@ -114,15 +103,14 @@ def _positional(argument: Argument) -> Callable[[Function], Function]:
     )
 
 
-def _option(argument: Argument, also: str) -> Callable[[Function], Function]:
+def _option(argument: Argument) -> Callable[[Function], Function]:
     name = f"--{argument.singular.replace('_', '-')}"
-    names = [name, also] if also else [name]
     more = " May be repeated." if argument.is_several else ""
     about: dict[str, Any] = {"help": f"{argument.help}{more}", "shell_complete": COMPLETIONS.get(argument.name)}
     if argument.form == "boolean" and argument.default:
         return click.option(f"{name}/--no-{name[2:]}", argument.name, default=True, **about)
     if argument.form == "boolean":
-        return click.option(*names, argument.name, is_flag=True, **about)
+        return click.option(name, argument.name, is_flag=True, **about)
     if argument.choices:
         about["type"] = click.Choice(argument.choices)
     else:
@@ -137,7 +125,7 @@ def _option(argument: Argument, also: str) -> Callable[[Function], Function]:
         about["multiple"] = True
     elif argument.default is not None:
         about |= {"default": str(argument.default), "show_default": bool(argument.default)}
-    return click.option(*names, argument.name, required=argument.is_required, **about)
+    return click.option(name, argument.name, **about)
 
 
 # Callbacks: from text to values
@@ -154,7 +142,7 @@ def text_from_input() -> str:
     """Return the text on standard input. Raises InvalidInput unless it is UTF-8."""
     data = sys.stdin.buffer.read()
     try:
-        return data.decode("utf-8").removesuffix("\n")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"The text on standard input is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}.",

@@ -18,17 +18,12 @@ def about(
     metavar: str = "",
     is_text: bool = False,
     is_positional: bool = False,
-    is_named: bool = False,
     least: float | None = None,
     most: float | None = None,
     longest: int | None = None,
 ) -> Meta:
-    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`.
-
-    `is_positional`: typed without its name although it may be left out; `is_named`: with it although it is required.
-    """
-    words = {"one": one, "noun": noun, "metavar": metavar}
-    extra = {**words, "is_text": is_text, "is_positional": is_positional, "is_named": is_named}
+    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`."""
+    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text, "is_positional": is_positional}
     if longest is not None:
         return Meta(description=help or None, max_length=longest, extra=extra)
     return Meta(description=help or None, ge=least, le=most, extra=extra)
