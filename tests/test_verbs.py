@@ -129,6 +129,29 @@ def test_the_command_has_the_arguments_of_its_verbs(path: str, verbs: list[AnyVe
         assert is_shown, f"kept {path} lacks {option}"
 
 
+def test_every_argument_that_no_command_has_says_why() -> None:
+    for (name, argument), reason in NOT_TYPED.items():
+        assert argument in {one.name for one in wire_arguments(VERBS[name].request)}
+        assert reason.endswith("."), (name, argument)
+        assert len(reason.split()) >= 4, (name, argument)
+
+
+@pytest.mark.parametrize(
+    ("path", "spellings"),
+    [
+        ("briefing", "--budget-tokens, --budget TOKENS"),
+        ("briefing", "--remaining-tokens, --remaining TOKENS"),
+        ("share", "--budget-tokens, --budget TOKENS"),
+        ("share", "--project-context, --context TEXT"),
+        ("conflicts", "--resolved, --all"),
+        ("review", "--decision, --apply DECISION"),
+        ("task list", "--archived, --all"),
+    ],
+)
+def test_an_option_may_have_a_shorter_spelling_as_well(path: str, spellings: str) -> None:
+    assert spellings in help_of(path)
+
+
 # MCP
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kept.entrypoints.cli import catalog, write
+from kept.entrypoints.cli import catalog, derived
 from tests.cli.shell import Shell
 
 REFS = ["show", "reinforce", "demote", "pin", "unpin", "forget", "erase", "history"]
@@ -62,13 +62,19 @@ def test_every_command_refuses_what_is_no_ref_and_what_is_not_there(shell: Shell
         (["version"], "There is no command 'version'. Did you mean kept --version?"),
         (["show"], "Missing argument 'REF'. `kept show --help` shows the usage."),
         (["projects", "marge"], "There is no command 'marge'. Did you mean merge?"),
-        (["list", "--limit", "-1"], "'-1' is not a whole number from 1 to 10000."),
-        (["list", "--limit", "9" * 40], "is not a whole number from 1 to 10000."),
+        (["list", "--limit", "-1"], "limit must be a whole number from 0 to 2,147,483,647, got -1."),
+        (
+            ["list", "--limit", "9" * 40],
+            "limit must be a whole number from 0 to 2,147,483,647, got 999999999999999999.",
+        ),
         (["list", "--as", "boss"], "'boss' is not one of 'admin', 'project', 'skill'."),
         (["list", "--status", "gone"], "'gone' is not one of"),
         (["remember"], "There is no text to remember."),
         (["remember", "x", "--global", "--tier", "task"], "--global and --tier task contradict each other."),
-        (["remember", "x", "--importance", "much"], "Invalid value for '--importance': 'much' is not a number."),
+        (
+            ["remember", "x", "--importance", "much"],
+            "Invalid value for '--importance': importance must be a number, got 'much'.",
+        ),
         (["remember", "-5 degrees"], 'put the text after a double dash: kept remember -- "…".'),
         (["list", "--knid", "x"], "--kind"),
         (["list", "extra"], "Got unexpected extra argument (extra)."),
@@ -84,7 +90,7 @@ def test_an_unexpected_fault_is_a_polite_sentence_without_content(
     def fail(words: tuple[str, ...]) -> str:
         raise ZeroDivisionError(f"secret {words}")
 
-    monkeypatch.setattr(write, "given_text", fail)
+    monkeypatch.setattr(derived, "given_text", fail)
     sentence = shell.fails("remember", "the content")
     assert "ZeroDivisionError" in sentence
     assert "KEPT_DEBUG=1" in sentence
@@ -96,7 +102,7 @@ def test_an_interrupt_is_quiet(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     def interrupt(words: tuple[str, ...]) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(write, "given_text", interrupt)
+    monkeypatch.setattr(derived, "given_text", interrupt)
     result = shell.type("remember", "x")
     assert (result.exit_code, result.stdout, result.stderr.strip()) == (130, "", "")
 

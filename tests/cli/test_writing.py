@@ -98,7 +98,7 @@ def test_yes_and_admin_need_no_question(shell: Shell) -> None:
         (["remember", "caf\udce9"], None, "The text is not UTF-8: character 4 is the byte 0xe9."),
         (["remember", "-"], b"caf\xe9", "The text on standard input is not UTF-8: byte 4 is 0xe9."),
         (["remember", "-"], b"x" * 10_000_000, f"The text on standard input is longer than {MAX_TEXT_BYTES:,} bytes."),
-        (["remember", "x" * 2_000_000], None, "The text is 2,000,000 bytes long; the limit is 1,000,000."),
+        (["remember", "x" * 2_000_000], None, "content must have at most 1,000,000 characters, got 2,000,000."),
         (["remember", "x", "--tag", "a\udcff"], None, "half of a surrogate pair"),
         (["remember", "x", "--kind", "two words!"], None, "'two words!' is not a valid kind."),
         (["remember", "x", "--importance", "7"], None, "importance must be between 0 and 1, got 7.0."),

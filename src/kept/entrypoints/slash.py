@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from kept import ids, text
-from kept.entrypoints.wording import answer_lines, receipt_lines
+from kept.entrypoints.answers import answer_lines
+from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept, verbs
 from kept.memory.read import answer

@@ -1,19 +1,11 @@
-"""Sentences that several doors say: about a receipt, about a memory, about any answer.
+"""Sentences about a receipt, the same at every door.
 
-The command line adds colours and the server for agents adds advice; the sentence is the same everywhere.
+The command line adds colours and the server for agents adds advice.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-import msgspec
-
-from kept.memory.brief import memory_line
-from kept.model import Briefing, Memory, Receipt, Task
-from kept.text import visible
-
-DONE = "Done."
-NOTHING = "There is none."
+from kept.model import Receipt
 
 
 def refs(named: Iterable[str]) -> str:
@@ -60,38 +52,3 @@ def receipt_lines(receipt: Receipt, **advice: str) -> list[str]:
         return [f"Not kept: {receipt.message}"]
     before, after = receipt_sentence(receipt)
     return [f"{before}[id:{receipt.ref}]{after}", *receipt_details(receipt, **advice)]
-
-
-def answer_lines(answer: Any) -> list[str]:
-    """Return any answer of a verb as lines for a person or a model; stored text cannot pass for a line of ours."""
-    if answer is None:
-        return [DONE]
-    if isinstance(answer, bool):
-        return ["Yes." if answer else "No."]
-    if isinstance(answer, int | str):
-        return [visible(str(answer), keep_newlines=False)]
-    if isinstance(answer, Briefing):
-        return [answer.text]
-    found = [_line(one) for one in _members(answer)]
-    return found or [NOTHING]
-
-
-def _members(answer: Any) -> Iterator[Any]:
-    if isinstance(answer, dict):
-        yield from ({name: value} for name, value in answer.items())
-    elif isinstance(answer, Receipt | Memory | Task | msgspec.Struct):
-        yield answer
-    else:
-        yield from answer
-
-
-def _line(one: Any) -> str:
-    if isinstance(one, Memory):
-        return memory_line(one)
-    if isinstance(one, Receipt):
-        return "\n".join(receipt_lines(one))
-    if isinstance(one, Task):
-        return visible(f"{one.name} ({one.state}): {one.description}", keep_newlines=False)
-    if isinstance(one, str):
-        return visible(one, keep_newlines=False)
-    return visible(msgspec.json.encode(one, enc_hook=str).decode(), keep_newlines=False)

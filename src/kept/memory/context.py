@@ -311,6 +311,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         if reader is None and storage is not None:
             with storage.reading() as reader:
                 return self.rules(reader)
+        if reader is not None and "narrative" not in vars(self):
+            self.narrative = reader.file_notes(NARRATIVE).get(NARRATIVE)  # else `source` opens a second connection
         allow = [allowance.digest for allowance in reader.all(Allowance)] if reader else []
         paused = {pause.session for pause in reader.all(Pause)} if reader else set()
         return WriteRules(

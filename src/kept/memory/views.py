@@ -221,11 +221,10 @@ def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
     """One attempt. False: the file was saved by somebody in the meantime."""
     place = view.place
     seen = read(place)
-    with place.storage.reading() as reader:
-        notes = reader.file_notes()
-    note = _decoded(notes.get(f"view/{place.key}"))
     stamp = replace(context.stamp(), actor=context.person or PERSON)
     with place.storage.writing(stamp) as tx:
+        notes = tx.file_notes()
+        note = _decoded(notes.get(f"view/{place.key}"))
         outcome = view.merge(tx, seen, note, done)
         is_same = outcome.text == seen.text
         if not is_same:

@@ -5,17 +5,17 @@ into exit codes, and the module of a command is imported when it is called. Rule
 call of the facade and its result into words; it decides nothing.
 """
 
+import gc
+import os
+
+from kept.entrypoints.lookup import use_absolute_path
+
 
 def main() -> None:
     """Run `kept` with the arguments of this process, and end the process."""
-    import gc
-    import os
-
-    from kept.entrypoints.lookup import use_absolute_path
-
     use_absolute_path(os.environ)
     gc.set_threshold(50_000)  # what is imported lives until the end; looking through it for garbage takes 3 ms
-    from kept.entrypoints.cli.frame import root
+    from kept.entrypoints.cli.frame import root  # after the threshold is set: importing makes most of the objects
 
     try:
         root.main()

@@ -21,36 +21,38 @@ class CatalogEntry(NamedTuple):
 _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Writing": {"write": {"remember": "Store one statement."}},
     "Reading": {
-        "recall": {
-            "recall": "Find the memories that best match a few key words.",
-            "why": "Explain the last recall: what was found, what just missed, and why.",
+        "recall": {"recall": "Find the memories that best match a few key words."},
+        "why": {"why": "Explain the last recall: what was found, what just missed, and why."},
+        "brief": {
             "briefing": "Write what an agent should know before it starts.",
             "share": "Write a message with everything a skill needs to know.",
         },
-        "derived": {
+        "whole": {
             "replay": "Ask the question of a receipt again, as of its moment, and note nothing.",
             "failure": "Keep errors with their lessons: add, list.",
         },
+        "show": {"show": "Show one memory in full."},
         "read": {
             "list": "List memories, newest first.",
-            "show": "Show one memory in full.",
             "history": "Show the changes of one memory, or of the project.",
             "status": "Show which project this is, and how much is stored.",
         },
     },
     "Changing": {
-        "write": {
-            "reinforce": "Mark a memory as helpful: it will rank higher.",
-            "demote": "Mark a memory as wrong or irrelevant: it will rank lower.",
+        "edit": {
             "revise": "Correct the text of a memory; its id and feedback stay.",
             "edit": "Change text, kind, tags, files or importance of a memory, also in your editor.",
+        },
+        "change": {
+            "reinforce": "Mark a memory as helpful: it will rank higher.",
+            "demote": "Mark a memory as wrong or irrelevant: it will rank lower.",
             "pin": "Always include these memories.",
             "unpin": "Stop always including these memories.",
             "forget": "Hide memories everywhere; they can be restored.",
             "restore": "Bring back memories, or the whole store from a backup file.",
             "erase": "Remove memories, a message or a session for good. This cannot be undone.",
             "undo": "Undo the last change, or a given one.",
-        }
+        },
     },
     "Tasks": {
         "tasks": {
@@ -70,7 +72,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "on": "End a pause.",
             "review": "List memories that need a decision, and carry out decisions.",
         },
-        "derived": {
+        "whole": {
             "paused": "Show whether the project or a session is paused.",
             "propose": "Store a statement in the project, and ask in the next review whether all projects get it.",
             "clear-global": "Forget all of global memory, for every project. This can be undone.",
@@ -87,7 +89,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "sessions": {
             "session": "Work with conversations: list, show, search, fork, finish, compact, export.",
         },
-        "write": {"slash": "Run a slash command, as typed into a chat."},
+        "slash": {"slash": "Run a slash command, as typed into a chat."},
     },
     "Taking along": {
         "exchange": {

@@ -1,7 +1,7 @@
 """Completion of words that a person is typing, from the store. A store that cannot be read offers nothing."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,9 +11,10 @@ from kept.memory import Kept
 from kept.model import KINDS
 
 OFFERED = 200  # memories that are looked at
+Completion = Callable[..., list[CompletionItem]]
 
 
-def _offered(names: Callable[[Kept], Iterable[tuple[str, str]]]) -> Callable[..., list[CompletionItem]]:
+def _offered(names: Callable[[Kept], Iterable[tuple[str, str]]]) -> Completion:
     """Make a function of click out of one that reads names, each with a line about it, from an opened memory."""
 
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -47,3 +48,11 @@ def _named_sessions(memory: Kept) -> Iterator[tuple[str, str]]:
 
 complete_kind, complete_tag = _offered(_named_kinds), _offered(_named_tags)
 complete_ref, complete_session = _offered(_named_refs), _offered(_named_sessions)
+
+# By the names of arguments in the requests of the verbs.
+COMPLETIONS: Mapping[str, Completion] = {
+    **dict.fromkeys(("kind", "kinds"), complete_kind),
+    "tags": complete_tag,
+    **dict.fromkeys(("ref", "refs", "after", "keep"), complete_ref),
+    **dict.fromkeys(("session", "sessions"), complete_session),
+}

@@ -1,148 +1,191 @@
-"""Commands derived from the verbs: their arguments and options, and commands that need no words of their own.
+"""Arguments and options of commands, derived from the requests of the verbs.
 
-`options_of(VERB)` gives a hand-written command every argument of the verb's request, so that no option is declared
-twice; the command adds what only a terminal needs. A verb whose row names a command that no module has is derived
-whole. Rule: the request says what an argument is called, what it means and which values it takes.
+`options_of(VERB)` gives a command every argument of the verb's request, `request_of(VERB, given)` makes the request of
+what was typed; the command adds what only a terminal needs, and words. Rule: the request says what an argument is
+called, what it means and which values it takes, so that no option is declared twice.
 """
 
+import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import click
 import msgspec
+from click.core import ParameterSource
+from msgspec import Struct
 
-from kept.entrypoints.cli.completion import complete_kind, complete_ref, complete_session, complete_tag
-from kept.entrypoints.cli.frame import Command, Group, find_invocation, with_invocation, yes_option
-from kept.entrypoints.cli.invocation import Invocation
-from kept.entrypoints.wording import answer_lines
+from kept.entrypoints.cli.completion import COMPLETIONS
+from kept.entrypoints.cli.frame import find_invocation
 from kept.errors import InvalidInput
-from kept.memory.verbs import all_verbs
 from kept.memory.verbs.arguments import Argument, build, wire_arguments
-from kept.memory.verbs.declare import AnyVerb
+from kept.memory.verbs.declare import A, Q, Verb
 
 STANDARD_INPUT = "-"
-COMPLETIONS = {
-    "kind": complete_kind,
-    "kinds": complete_kind,
-    "tags": complete_tag,
-    "ref": complete_ref,
-    "session": complete_session,
+MAX_INPUT_BYTES = 1_000_000  # of a text on standard input; beyond this it is a file, not a statement
+
+# (verb, argument): why no command has it. Read by tests/test_verbs.py.
+NOT_TYPED: Mapping[tuple[str, str], str] = {
+    ("store.export", "archived"): "`kept export` writes the archive in any case.",
+    ("import_transcripts", "program"): "It is the FORMAT of `kept import`, or recognised.",
 }
+
 Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
 
-def options_of(verb: AnyVerb, *, without: Iterable[str] = ()) -> Callable[[Function], Function]:
-    """Add the arguments of a verb to a command, which gets them by their names; `without` names those it has itself."""
-    left = set(without)
-    arguments = [one for one in wire_arguments(verb.request) if one.name not in left]
+def options_of(verb: Verb[Q, A], *, without: Iterable[str] = (), also: Mapping[str, str] | None = None) -> Decorator:
+    """Add the arguments of a verb to a command, which gets them by their names.
+
+    `without` names those that the command declares itself, in a form of the terminal. `also` has a second, shorter
+    spelling for an option: `also={"budget_tokens": "--budget"}`.
+    """
+    untyped = (argument for name, argument in NOT_TYPED if name == verb.name)
+    return options_from(verb.request, without=(*without, *untyped), also=also)
+
+
+def options_from(
+    request: type[Struct], *, without: Iterable[str] = (), also: Mapping[str, str] | None = None
+) -> Decorator:
+    """Do the same for any request: filters that only the terminal has are declared as one."""
+    left, spellings = set(without), also or {}
+    arguments = [one for one in wire_arguments(request) if one.name not in left]
 
     def add(function: Function) -> Function:
         for argument in reversed(arguments):
-            function = _parameter(argument)(function)
+            function = _parameter(argument, spellings.get(argument.name, ""))(function)
         return function
 
     return add
 
 
-def request_of(verb: AnyVerb, given: dict[str, Any]) -> Any:
+def request_of(verb: Verb[Q, A], given: Mapping[str, Any]) -> Q:
     """Make the request of a verb out of the options of a command. An empty list counts as left out."""
     return build(verb.request, {name: value for name, value in given.items() if value != ()}, verb=f"kept {verb.cli}")
 
 
-def command_of(verb: AnyVerb, name: str) -> Command:
-    """Derive a whole command from a verb."""
-
-    @yes_option
-    @options_of(verb)
-    def run(invocation: Invocation, *, yes: bool, **given: Any) -> None:
-        asked = request_of(verb, given)
-        with invocation.open(yes=yes) as memory:
-            answer = memory.perform(verb, asked)
-        many = verb.returns.many
-        plain = msgspec.to_builtins(answer, enc_hook=str)
-        document = {many: plain} if many else plain if isinstance(plain, dict) else {"answer": plain}
-        invocation.answer(document, answer_lines(answer))
-
-    run.__doc__ = "\n\n".join(filter(None, (verb.help, verb.details)))
-    return click.command(name, cls=Command)(with_invocation(run))
+def global_option(help: str) -> Decorator:
+    """Add `--global`, which is `--tier global`; `chosen_tier` takes it together with `--tier`."""
+    return click.option("--global", "is_global", is_flag=True, help=help)
 
 
-def commands_below(group: str) -> dict[str, Command]:
-    """Return the derived commands of a group by their names."""
-    paths = {str(verb.cli).removeprefix(f"{group} "): verb for verb in all_verbs() if _is_below(verb.cli, group)}
-    return {name: command_of(verb, name) for name, verb in paths.items()}
+def chosen_tier(given: Mapping[str, Any], *, is_global: bool) -> dict[str, Any]:
+    """Return the options with the tier that `--global` or `--tier` names. Raises UsageError if they differ."""
+    ctx = click.get_current_context()
+    if is_global and given["tier"] != "global" and ctx.get_parameter_source("tier") is ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"--global and --tier {given['tier']} contradict each other.", ctx=ctx)
+    return {**given, "tier": "global"} if is_global else dict(given)
 
 
-def _is_below(path: object, group: str) -> bool:
-    return isinstance(path, str) and path.startswith(f"{group} ")
+def words_of(verb: Verb[Q, A], asked: Q) -> list[str]:
+    """Return the options that make this request again: all that differ from their defaults."""
+    words: list[str] = []
+    for argument in wire_arguments(verb.request):
+        value = getattr(asked, argument.name)
+        if value == argument.default:
+            continue
+        option = f"--{argument.singular.replace('_', '-')}"
+        if argument.form == "boolean":
+            words.append(option)
+        else:
+            words += [word for one in (value if argument.is_several else [value]) for word in (option, str(one))]
+    return words
 
 
-def command_at(name: str) -> click.Command:
-    """Return the derived command of that name, or the group of those below it."""
-    verb = next((one for one in all_verbs() if one.cli == name), None)
-    return Group(name) if verb is None else command_of(verb, name)
+def _parameter(argument: Argument, also: str) -> Decorator:
+    return _positional(argument) if argument.is_positional else _option(argument, also)
 
 
-def _parameter(argument: Argument) -> Callable[[Function], Function]:
-    return _positional(argument) if argument.is_positional else _option(argument)
-
-
-def _positional(argument: Argument) -> Callable[[Function], Function]:
+def _positional(argument: Argument) -> Decorator:
     """Return an argument that is typed without a name. A text is several words, or a dash for standard input."""
     is_several = argument.is_text or argument.is_several
     return click.argument(
         argument.name,
         nargs=-1 if is_several else 1,
-        required=argument.is_required,
-        metavar=argument.metavar or None,
-        callback=_joined if argument.is_text else None,
-        shell_complete=COMPLETIONS.get(argument.name),
-        type=click.Choice(argument.choices) if argument.choices and not is_several else None,
+        required=argument.is_required and not argument.is_text,  # the sentence about a missing text is ours
+        metavar=_positional_metavar(argument),
+        callback=_joined(argument) if argument.is_text else None,
+        **_values(argument, is_single=not is_several),
     )
 
 
-def _option(argument: Argument) -> Callable[[Function], Function]:
+def _positional_metavar(argument: Argument) -> str:
+    """Return the metavar as a usage line shows it, with the marks that click leaves out where one is given."""
+    name = argument.metavar or ("|".join(argument.choices) or argument.name.upper())
+    shown = f"{name}..." if argument.is_text or argument.is_several else name
+    return shown if argument.is_required else f"[{shown}]"
+
+
+def _option(argument: Argument, also: str) -> Decorator:
     name = f"--{argument.singular.replace('_', '-')}"
-    more = " May be repeated." if argument.is_several else ""
-    about: dict[str, Any] = {"help": f"{argument.help}{more}", "shell_complete": COMPLETIONS.get(argument.name)}
-    if argument.form == "boolean" and argument.default:
-        return click.option(f"{name}/--no-{name[2:]}", argument.name, default=True, **about)
+    spellings = [name, also] if also else [name]
     if argument.form == "boolean":
-        return click.option(name, argument.name, is_flag=True, **about)
-    if argument.choices:
-        about["type"] = click.Choice(argument.choices)
-    else:
-        about["metavar"] = argument.metavar or argument.name.upper()
-    if argument.form == "moment":
-        about["callback"] = _moment_of(is_end=argument.name == "until")
-    elif argument.form == "object":
-        about |= {"callback": _mapping, "multiple": True}
-    elif argument.form in ("integer", "number"):
-        about["callback"] = _fitted(argument)
-    if argument.is_several:
-        about["multiple"] = True
-    elif argument.default is not None:
+        return _flag(argument, spellings)
+    is_multiple = argument.is_several or argument.form == "object"
+    about = _values(argument)
+    if not argument.choices:
+        about["metavar"] = argument.metavar or argument.singular.upper()
+    if argument.default is not None and not is_multiple:
         about |= {"default": str(argument.default), "show_default": bool(argument.default)}
-    return click.option(name, argument.name, **about)
+    callback = CALLBACKS.get(argument.form)
+    return click.option(
+        *spellings,
+        argument.name,
+        multiple=is_multiple,
+        required=argument.is_required,
+        callback=callback(argument) if callback else None,
+        help=f"{argument.help} May be repeated." if is_multiple else argument.help,
+        **about,
+    )
 
 
-# Callbacks: from text to values
+def _flag(argument: Argument, spellings: list[str]) -> Decorator:
+    if argument.default:
+        switches = [f"{name}/--no-{name[2:]}" for name in spellings]
+        return click.option(*switches, argument.name, default=True, help=argument.help)
+    return click.option(*spellings, argument.name, is_flag=True, help=argument.help)
 
 
-def _joined(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str | None:
-    """Return the words as one text; a single dash reads it from standard input."""
+def _values(argument: Argument, *, is_single: bool = True) -> dict[str, Any]:
+    """Return which values there are, where they are few; else what completes a value."""
+    if argument.choices and is_single:
+        return {"type": click.Choice(argument.choices)}
+    return {"shell_complete": COMPLETIONS.get(argument.name)}
+
+
+# Texts
+
+
+def given_text(words: tuple[str, ...]) -> str:
+    """Return the text from the arguments, or from standard input when that is a single dash. Raises InvalidInput.
+
+    The newline that ends the last line of the input is the shell's and is left out; everything else is kept.
+    """
     if words == (STANDARD_INPUT,):
-        return text_from_input()
-    return " ".join(words) if words else None
+        return _from_standard_input()
+    text = " ".join(words)
+    for position, character in enumerate(text):
+        if "\udc80" <= character <= "\udcff":  # how Python hands over a byte that is not UTF-8
+            raise InvalidInput(
+                f"The text is not UTF-8: character {position + 1} is the byte 0x{ord(character) - 0xDC00:02x}.",
+                hint="Switch the terminal to UTF-8, or convert the text with iconv.",
+            )
+    return text
 
 
-def text_from_input() -> str:
-    """Return the text on standard input. Raises InvalidInput unless it is UTF-8."""
-    data = sys.stdin.buffer.read()
+def _from_standard_input() -> str:
+    if sys.stdin is None:
+        raise InvalidInput("There is no standard input to read from.", hint='Give the text itself: kept remember "…".')
+    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 2)
+    if len(data) > MAX_INPUT_BYTES + 1:
+        raise InvalidInput(
+            f"The text on standard input is longer than {MAX_INPUT_BYTES:,} bytes.",
+            hint="Remember one statement at a time; keep whole files as files.",
+        )
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").removesuffix(os.linesep)
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"The text on standard input is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}.",
@@ -150,7 +193,23 @@ def text_from_input() -> str:
         ) from None
 
 
-def _fitted(argument: Argument) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+# Callbacks: from text to values
+
+
+def _joined(argument: Argument) -> Callback:
+    def join(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> str | None:
+        if words:
+            return given_text(words)
+        if argument.is_required and argument.noun and not ctx.resilient_parsing:
+            raise click.UsageError(f"There is no {argument.noun}.", ctx)
+        if argument.is_required and not ctx.resilient_parsing:
+            raise click.MissingParameter(ctx=ctx, param=param)
+        return None
+
+    return join
+
+
+def _fitted(argument: Argument) -> Callback:
     def fit(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
         if value is None:
             return None
@@ -165,22 +224,27 @@ def _fitted(argument: Argument) -> Callable[[click.Context, click.Parameter, str
     return fit
 
 
-def _mapping(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any] | None:
+def _mapping(_argument: Argument) -> Callback:
     """Return `name=value` pairs as a dictionary; a value that is JSON as such."""
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{pair[:60]!r} is not NAME=VALUE.", ctx, param)
-        try:
-            found[name] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            found[name] = value
-    return found or None
+
+    def parse(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any] | None:
+        found: dict[str, Any] = {}
+        for pair in pairs:
+            name, equals, value = pair.partition("=")
+            if not equals:
+                raise click.BadParameter(f"{pair[:60]!r} is not NAME=VALUE.", ctx, param)
+            try:
+                found[name] = msgspec.json.decode(value)
+            except msgspec.DecodeError:
+                found[name] = value
+        return found or None
+
+    return parse
 
 
-def _moment_of(*, is_end: bool) -> Callable[[click.Context, click.Parameter, str | None], datetime | None]:
-    """Parse 2026-03-01 or 2026-03-01T14:30. `is_end`: a day means until that day is over."""
+def _moment_of(argument: Argument) -> Callback:
+    """Parse 2026-03-01 or 2026-03-01T14:30. `--until` a day means until that day is over."""
+    is_end = argument.name == "until"
 
     def parse(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
         if value is None:
@@ -205,3 +269,11 @@ def _moment(value: str, *, is_end: bool) -> datetime:
     except ValueError:
         return datetime.fromisoformat(value)
     return datetime.combine(day, time.min) + timedelta(days=is_end)
+
+
+CALLBACKS: Mapping[str, Callable[[Argument], Callback]] = {
+    "integer": _fitted,
+    "number": _fitted,
+    "moment": _moment_of,
+    "object": _mapping,
+}

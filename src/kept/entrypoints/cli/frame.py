@@ -8,32 +8,30 @@ the same.
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime
 from functools import cache, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec.structs import replace
 
+import kept
 from kept import access
 from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
-from kept.entrypoints.cli.completion import complete_kind, complete_tag
-from kept.entrypoints.cli.invocation import Invocation, run, wants_json
+from kept.entrypoints.cli.invocation import Invocation, nearest, run, wants_json
+from kept.entrypoints.cli.wording import ago
 from kept.errors import InvalidInput, NotFound
-from kept.projects import typed
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-    from kept.memory import Kept
+from kept.memory import Kept
+from kept.model import Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Function = Callable[..., None]
 
 ROLES = ("admin", "project", "skill")
-DERIVED = "derived"  # the module of commands that are made of verbs
+WHOLE = "whole"  # the module of commands that are derived as a whole
 GLOBAL_OPTIONS = ("home", "project", "database", "as_role", "as_json", "show_help")
 # They hand the role on to each call, or show nothing that is stored.
 OUTSIDE_THE_HOME = ("mcp", "serve", "protocol", "tour")
@@ -79,51 +77,29 @@ def yes_option(function: Callable[P, T]) -> Callable[P, T]:
     return click.option("--yes", "-y", is_flag=True, help="Answer yes to every question.")(function)
 
 
-def kind_and_tag_options(function: Callable[P, T]) -> Callable[P, T]:
-    """`--kind` and `--tag` as filters."""
-    tag = click.option(
-        "--tag",
-        "tags",
-        multiple=True,
-        metavar="TAG",
-        shell_complete=complete_tag,
-        help="Only with this tag. May be repeated.",
-    )
-    kind = click.option(
-        "--kind",
-        "kinds",
-        multiple=True,
-        metavar="KIND",
-        shell_complete=complete_kind,
-        help="Only this kind. May be repeated.",
-    )
-    return kind(tag(function))
+def session_named(invocation: Invocation, memory: Kept, typed: str, *, must_exist: bool = True) -> str:
+    """Return the id of the session that was typed: all of it, or a beginning that only one has.
 
-
-def session_named(invocation: Invocation, memory: "Kept", typed: str, *, must_exist: bool = True) -> str:
-    """The id of the session that somebody means: all of it, or a beginning that only one has.
-
-    Raises NotFound, unless `must_exist` is False: then what was typed may be a session that is yet to come.
+    Raises NotFound, unless `must_exist` is False: then the typed name may be a session that is yet to come.
     """
-    from kept.entrypoints.cli.wording import ago
-
     sessions = {session.name: session for session in memory.sessions()}
     meant = [typed] if typed in sessions else [name for name in sessions if typed and name.startswith(typed)]
     if len(meant) > 1:
-        now, newest = invocation.clock(), meant[: -MEANT - 1 : -1]
-        choices = [
-            f"{name} ({sessions[name].agent or 'session'}, {ago(sessions[name].started_at, now)})" for name in newest
-        ]
-        more = f", and {len(meant) - MEANT} more" if len(meant) > MEANT else ""
-        raise InvalidInput(
-            f"{len(meant)} sessions begin with {typed!r}: {', '.join(choices)}{more}.", hint="Type more of the id."
-        )
+        raise _ambiguous(typed, [sessions[name] for name in meant], invocation.clock())
     if not meant and must_exist:
         raise NotFound(f"There is no session {typed[:60]!r}.", hint="`kept session list` shows them.")
     return meant[0] if meant else typed
 
 
-def message_named(invocation: Invocation, memory: "Kept", typed: str) -> str:
+def _ambiguous(typed: str, meant: Sequence[Session], now: datetime) -> InvalidInput:
+    choices = [f"{one.name} ({one.agent or 'session'}, {ago(one.started_at, now)})" for one in meant[: -MEANT - 1 : -1]]
+    more = f", and {len(meant) - MEANT} more" if len(meant) > MEANT else ""
+    return InvalidInput(
+        f"{len(meant)} sessions begin with {typed!r}: {', '.join(choices)}{more}.", hint="Type more of the id."
+    )
+
+
+def message_named(invocation: Invocation, memory: Kept, typed: str) -> str:
     """The ref of the message that somebody means, `ID#12`, where a beginning of the id is enough."""
     session, hash_sign, number = typed.rpartition("#")
     return f"{session_named(invocation, memory, session, must_exist=False)}{hash_sign}{number}"
@@ -142,46 +118,13 @@ def limit_option(default: int, what: str) -> Callable[[Callable[P, T]], Callable
     )
 
 
-def date_option(name: str, help: str, *, is_end: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """An option that takes 2026-03-01 or 2026-03-01T14:30; the command gets a datetime with a time zone, or None.
-
-    `is_end`: a day means until that day is over, because that is what people mean by `--until`.
-    """
-
-    def parse(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
-        if value is None:
-            return None
-        zone = find_invocation(ctx).zone
-        try:
-            at = _moment(value.strip(), is_end=is_end)
-            if at.tzinfo is None:
-                at = at.replace(tzinfo=zone) if zone else at.astimezone()
-            at.astimezone(UTC)  # the first and the last day of the calendar do not exist everywhere
-        except (ValueError, OverflowError) as error:
-            advice = "Write a day, 2026-03-01, or a moment, 2026-03-01T14:30."
-            raise click.BadParameter(f"{value[:60]!r} is not a date. {advice}", ctx, param) from error
-        return at
-
-    return click.option(name, metavar="DATE", callback=parse, help=help)
-
-
-def _moment(value: str, *, is_end: bool) -> datetime:
-    try:
-        day = date.fromisoformat(value)
-    except ValueError:
-        return datetime.fromisoformat(value)
-    return datetime.combine(day, time.min) + timedelta(days=is_end)
-
-
 @cache
 def _global_options() -> tuple[click.Parameter, ...]:
     """Options that may stand before or after the command; the last one counts. Made once, for all commands."""
 
     def note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         if value is not None and not ctx.resilient_parsing:
-            value = typed(value) if param.name == "project" else value
-            noted = {"role": value, "is_role_given": True} if param.name == "as_role" else {str(param.name): value}
-            ctx.find_root().obj = replace(find_invocation(ctx), **noted)
+            ctx.find_root().obj = find_invocation(ctx).with_option(str(param.name), value)
 
     def option(*names: str, **about: Any) -> click.Option:
         return click.Option(names, expose_value=False, **about)
@@ -223,8 +166,6 @@ def show_help(ctx: click.Context) -> None:
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        import kept
-
         find_invocation(ctx).answer({"version": kept.__version__}, [f"kept {kept.__version__}"])
         ctx.exit()
 
@@ -288,7 +229,7 @@ class Group(Command, click.Group):
         return super().get_command(ctx, cmd_name) or self._derived().get(cmd_name)
 
     def _derived(self) -> "dict[str, Command]":
-        from kept.entrypoints.cli.derived import commands_below  # needs every verb: only for help and rare commands
+        from kept.entrypoints.cli.whole import commands_below  # loads every verb: only for help and rare commands
 
         return commands_below(self.name or "")
 
@@ -309,13 +250,7 @@ class Group(Command, click.Group):
 
     def guess(self, ctx: click.Context, name: str) -> str | None:
         """The command that was probably meant by this name."""
-        return _nearest(name, self.list_commands(ctx))
-
-
-def _nearest(name: str, names: list[str]) -> str | None:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name, names, n=1)), None)
+        return nearest(name, self.list_commands(ctx))
 
 
 # Names that other programs have for our commands.
@@ -345,7 +280,7 @@ class Root(Group):
         return list(self._catalog)
 
     def guess(self, ctx: click.Context, name: str) -> str | None:
-        meant = _nearest(name, [*self.list_commands(ctx), *CALLED_ELSEWHERE])
+        meant = nearest(name, [*self.list_commands(ctx), *CALLED_ELSEWHERE])
         return None if meant is None else CALLED_ELSEWHERE.get(meant, meant)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -353,10 +288,9 @@ class Root(Group):
         if entry is None:
             return None
         module = import_module(f"{__package__}.{entry.module}")
-        if entry.module == DERIVED:
-            made: click.Command = module.command_at(cmd_name)
-            return made
-        found: click.Command | None = getattr(module, f"{cmd_name}_command", None)
+        found: click.Command | None = (
+            module.command_at(cmd_name) if entry.module == WHOLE else getattr(module, f"{cmd_name}_command", None)
+        )
         if found is None:
             raise LookupError(f"The catalog lists {cmd_name}, but {entry.module}.py has no {cmd_name}_command.")
         if not (found.help or "").startswith(entry.line):
@@ -370,9 +304,7 @@ class Root(Group):
                     [(name, entry.line) for name, entry in self._catalog.items() if entry.topic == topic]
                 )
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
-
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         fitting = [
             CompletionItem(name, help=entry.line)
             for name, entry in self._catalog.items()

@@ -7,18 +7,24 @@ output, and an exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 interr
 """
 
 import io
+import logging
 import os
 import re
+import shutil
 import sys
+import textwrap
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import tzinfo
 from typing import Any, TextIO
 
 import click
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+import kept
 from kept import text
 from kept.errors import InvalidInput, KeptError, NotAllowed
 from kept.memory import Kept, opening, views
@@ -31,6 +37,7 @@ from kept.settings import Settings
 
 FAILED, INTERRUPTED, READER_GONE = 1, 130, 141  # click knows that wrong usage is 2
 
+LIKE = 0.75  # of 1: so similar are a misspelt name and the one that was meant
 _TIED = "\ue000"  # in place of a space at which a line must not break
 
 Ask = Callable[[str], bool]
@@ -115,6 +122,12 @@ class Invocation(Struct, frozen=True, kw_only=True):
             session=self.session or environ.get("KEPT_SESSION") or None,
         )
 
+    def with_option(self, name: str, value: Any) -> "Invocation":
+        """Return the same with a global option that was typed."""
+        if name == "as_role":
+            return replace(self, role=value, is_role_given=True)
+        return replace(self, **{name: typed(value) if name == "project" else value})
+
     def _check_project_name(self, *, yes: bool) -> None:
         """Ask before a name that looks like a misspelt one becomes a project of its own."""
         if self.project is None or self.database is not None:
@@ -127,11 +140,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     def check_name(self, name: str, names: Sequence[str], what: str, *, yes: bool) -> None:
         """Ask a person about a name that is nearly one of these. Raises InvalidInput where nobody can be asked."""
-        from difflib import get_close_matches
-
-        alike = next((other for other in names if is_like(other, name)), None)
-        meant = alike or next(iter(get_close_matches(name, names, n=1, cutoff=0.75)), None)
-        if name in names or meant is None or yes or (alike is None and _digits(name) != _digits(meant)):
+        meant = None if yes or name in names else _misspelt(name, names)
+        if meant is None:
             return
         sentence = f"There is no {what} {text.visible(name, keep_newlines=False)[:60]!r}. Did you mean {meant}?"
         if self.ask is None and not (sys.stdin is not None and sys.stdin.isatty()):
@@ -243,8 +253,6 @@ def can_page() -> bool:
 
 
 def _show(page: str, stream: TextIO) -> None:
-    import shutil
-
     if page.count("\n") < shutil.get_terminal_size().lines:
         stream.write(page)
         return
@@ -252,16 +260,29 @@ def _show(page: str, stream: TextIO) -> None:
     click.echo_via_pager(page)
 
 
+def nearest(name: str, names: Sequence[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the name that is most like this one, if one is."""
+    from difflib import get_close_matches  # only after a typo
+
+    return next(iter(get_close_matches(name, names, n=1, cutoff=cutoff)), None)
+
+
+def _misspelt(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that was probably meant. web-1 and web-2 differ on purpose."""
+    alike = next((other for other in names if is_like(other, name)), None)
+    if alike is not None:
+        return alike
+    meant = nearest(name, names, cutoff=LIKE)
+    return meant if meant is not None and _digits(name) == _digits(meant) else None
+
+
 def _digits(name: str) -> str:
-    """The digits of a name: web-1 and web-2 differ on purpose."""
     return "".join(character for character in name if character.isdigit())
 
 
 def json_text(document: object, *, ascii_only: bool = False) -> str:
     """The document as JSON; a character that a terminal would obey, or hide, is written as an escape."""
-    import json
-
-    import msgspec
+    import json  # only for --json: other answers start without it
 
     written = json.dumps(msgspec.to_builtins(document), ensure_ascii=ascii_only, indent=2)
     unsafe = {character for character in set(written) if character != "\n" and text.visible(character) != character}
@@ -284,8 +305,6 @@ def _styled(part: str) -> str:
 
 
 def _ask_at_terminal(question: str) -> bool:
-    import textwrap
-
     shown = textwrap.wrap(question, max(20, (_width(sys.stderr) or 80) - len(" [y/N]: y")), break_long_words=False)
     return click.confirm("\n".join(shown), default=False, err=True)
 
@@ -356,8 +375,6 @@ def _invoke(command: click.Group, arguments: list[str], invocation: Invocation) 
 
 def _report(error: Exception, invocation: Invocation) -> int:
     """Say what went wrong and what to do; the exit code."""
-    import kept
-
     kind, message, hint, code = type(error).__name__, "", "", FAILED
     if isinstance(error, KeptError):
         message, hint = error.message, error.hint
@@ -375,8 +392,6 @@ def _report(error: Exception, invocation: Invocation) -> int:
     # A message repeats the input, and the input may be a key in the wrong place.
     message, hint = kept.redact(message).text, kept.redact(hint).text
     if os.environ.get("KEPT_DEBUG"):
-        import traceback
-
         invocation.tell(*"".join(traceback.format_exception(error)).splitlines())
     try:
         if invocation.as_json:
@@ -400,7 +415,6 @@ def _usage_hint(error: click.ClickException) -> str:
 @contextmanager
 def warnings_told(invocation: Invocation) -> Iterator[None]:
     """Show every warning that the library logs, as a note for the person."""
-    import logging
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -1,12 +1,14 @@
-"""`kept list`, `show`, `history`, `status`: reading changes nothing."""
+"""`kept list`, `history`, `status`: reading changes nothing."""
 
+import shlex
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
-import click
+from msgspec.structs import replace
 
-from kept.entrypoints.cli.completion import complete_ref
-from kept.entrypoints.cli.frame import command, kind_and_tag_options, limit_option, message_named
+from kept.entrypoints.cli.derived import chosen_tier, global_option, options_of, request_of, words_of
+from kept.entrypoints.cli.frame import command, session_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,
@@ -15,73 +17,50 @@ from kept.entrypoints.cli.wording import (
     counted_kinds,
     event_document,
     event_name,
-    field_lines,
     local,
     meant_kinds,
     memories,
     memory_lines,
-    name_of,
     nothing_yet,
     size,
-    state,
     vector_line,
     what_changed,
 )
 from kept.errors import InvalidInput, NotFound
 from kept.journal import noun_of
 from kept.memory import Kept
-from kept.memory.read import ListStatus
+from kept.memory.verbs.fields import MOST_LISTED
+from kept.memory.verbs.read import HISTORY, LIST, History, ListMemories
 from kept.model import GLOBAL, Event, Memory, canonical_kind
-
-PAGE = 50
 
 
 @command
-@kind_and_tag_options
-@click.option("--status", type=click.Choice(get_args(ListStatus)), help="Only with this status.")
-@click.option("--agent", metavar="NAME", help="Only what this agent wrote.")
-@limit_option(PAGE, "memories at most")
-@click.option("--after", metavar="REF", help="Continue after this memory, the last one of the previous page.")
-def list_command(
-    invocation: Invocation,
-    *,
-    kinds: tuple[str, ...],
-    tags: tuple[str, ...],
-    status: ListStatus | None,
-    agent: str | None,
-    limit: int,
-    after: str | None,
-) -> None:
+@options_of(LIST)
+def list_command(invocation: Invocation, **given: Any) -> None:
     """The memories of the project come first, then the global ones. Archived and forgotten memories are listed only
     with --status.
     """
+    asked = request_of(LIST, given)
     with invocation.open() as memory:
-        wanted = tuple(canonical_kind(kind) for kind in kinds)
-        found = memory.list(kinds=wanted, tags=tags, status=status, agent=agent, limit=limit + 1, after=after)
-    page, has_more = found[:limit], len(found) > limit
+        if asked.session is not None:
+            asked = replace(asked, session=session_named(invocation, memory, asked.session, must_exist=False))
+        one_more = min(asked.limit + 1, MOST_LISTED)
+        kinds = tuple(map(canonical_kind, asked.kinds))
+        found = memory.perform(LIST, replace(asked, kinds=kinds, limit=one_more))
+    page = found[: asked.limit]
+    last = page[-1].ref if page and len(found) > len(page) else None
     now = invocation.clock()
     lines = [line for one in page for line in memory_lines(one, now)]
-    if has_more:
-        options = [*_repeated("--kind", kinds), *_repeated("--tag", tags)]
-        options += ["--status", status] if status else []
-        options += ["--agent", agent] if agent else []
-        options += ["--limit", str(limit)] if limit != PAGE else []
-        lines.append(f"More: {_command_line(invocation, 'list', *options, '--after', page[-1].ref)}")
+    if last is not None:
+        lines.append(f"More: {_command_line(invocation, 'list', *words_of(LIST, replace(asked, after=last)))}")
     elif not page:
-        is_filtered = kinds or tags or status or agent or after
-        lines.append(f"No memory matches.{meant_kinds(kinds)}" if is_filtered else nothing_yet(invocation))
-    document = {"memories": [as_document(one) for one in page], "next": page[-1].ref if has_more else None}
-    invocation.answer(document, lines, is_long=True)
-
-
-def _repeated(option: str, values: tuple[str, ...]) -> list[str]:
-    return [word for value in values for word in (option, value)]
+        is_filtered = asked != ListMemories(limit=asked.limit)
+        lines.append(f"No memory matches.{meant_kinds(asked.kinds)}" if is_filtered else nothing_yet(invocation))
+    invocation.answer({"memories": [as_document(one) for one in page], "next": last}, lines, is_long=True)
 
 
 def _command_line(invocation: Invocation, *words: str) -> str:
     """A command line that can be copied as it is, for the same home and project."""
-    import shlex
-
     role = None if invocation.role == "project" else invocation.role
     options = (("--home", invocation.home), ("--project", invocation.project), ("--as", role))
     given = [word for option, value in options if value is not None for word in (option, value)]
@@ -89,91 +68,16 @@ def _command_line(invocation: Invocation, *words: str) -> str:
 
 
 @command
-@click.argument("ref", shell_complete=complete_ref)
-def show_command(invocation: Invocation, *, ref: str) -> None:
-    """REF is 42, g42 for a global memory, [id:42], or ID#12 for a message of a session. Archived memories are shown as
-    well; forgotten ones only by `kept list --status forgotten`.
-    """
-    with invocation.open() as memory:
-        if "#" in ref:
-            from kept.entrypoints.cli.sessions import message_lines
-            from kept.memory.erase import find_message
-
-            name = message_named(invocation, memory, ref)
-            message = find_message(memory.context.spaces.project(), name)
-            invocation.answer(message, message_lines(message, invocation, name=name))
-            return
-        found = memory.get(ref)
-        heir = _heir(memory, found.superseded_by)
-    invocation.answer(as_document(found), _in_full(found, heir, invocation))
-
-
-def _heir(memory: Kept, uid: str | None) -> str:
-    """The ref of the memory that replaced another, or ""."""
-    if uid is None:
-        return ""
-    try:
-        return f"[id:{memory.get(uid, forgotten=True).ref}]"
-    except NotFound:
-        return "(erased)"
-
-
-def _reasons(memory: Memory) -> str:
-    """The rules that chose it from a conversation: "names code, reason", or ""."""
-    rules = (memory.data or {}).get("rules")
-    return ", ".join(str(rule).replace("_", " ") for rule in rules) if isinstance(rules, list) else ""
-
-
-def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
-    now = invocation.clock()
-
-    def when(field: str) -> str:
-        at = getattr(memory, field)
-        return "" if at is None else f"{local(at, invocation.zone)}, {ago(at, now)}"
-
-    source = memory.source
-    place = f"{source.file}{f':{source.line}' if source.line else ''}" if source.file else ""
-    rows = {
-        "status": state(memory) or memory.status,
-        "trust": memory.trust,
-        "tags": ", ".join(memory.tags),
-        "files": ", ".join(memory.files),
-        "topic": memory.topic or "",
-        "key": memory.key or "",
-        "title": memory.title or "",
-        "tier": memory.tier if memory.tier != "project" else "",
-        "importance": f"{memory.importance:.2g}",
-        "feedback": f"{memory.feedback:+d}" if memory.feedback else "",
-        "used": counted(memory.use_count, "time") if memory.use_count else "",
-        "kept for": _reasons(memory),
-        "written": f"{when('created_at')}, by {source.agent or source.origin}",
-        "found in": place,
-        "changed": when("updated_at") if memory.updated_at != memory.created_at else "",
-        "archived": when("archived_at"),
-        "replaced by": heir,
-    }
-    return [
-        (name_of(memory), f" {memory.kind}"),
-        *(("    ", line) for line in memory.content.replace("\r\n", "\n").split("\n")),
-        *field_lines(rows),
-    ]
-
-
-@command
-@click.argument("ref", required=False)
-@click.option("--global", "is_global", is_flag=True, help="Global memory, instead of the project's.")
-@limit_option(PAGE, "events at most")
-def history_command(invocation: Invocation, *, ref: str | None, is_global: bool, limit: int) -> None:
+@options_of(HISTORY)
+@global_option("Global memory, instead of the project's; the same as --tier global.")
+def history_command(invocation: Invocation, *, is_global: bool, **given: Any) -> None:
     """The newest event comes last. `kept undo EVENT` undoes one, with everything that was changed together with it."""
+    asked = request_of(HISTORY, chosen_tier(given, is_global=is_global))
     with invocation.open() as memory:
-        if ref is None:
-            events = memory.history(limit=limit, tier="global" if is_global else "project")
-        else:
-            is_global = memory.get(ref, forgotten=True).ref.startswith("g")
-            events = memory.history(ref)[-limit:]
-        refs = {event.subject: _ref_of(memory, event) for event in {event.subject: event for event in events}.values()}
-        uids = {(event.changed or {}).get("superseded_by", (None, None))[1] for event in events} - {None}
-        heirs = {uid: _heir(memory, uid) for uid in uids}
+        is_global = _is_global(memory, asked)
+        events = memory.perform(HISTORY, asked)[-asked.limit :]
+        refs = {subject: _ref_of(memory, event) for subject, event in {one.subject: one for one in events}.items()}
+        heirs = _heirs(memory, events)
     document = [
         {"event": event_name(event, is_global=is_global), "ref": refs[event.subject], **event_document(event)}
         for event in events
@@ -193,6 +97,27 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
     invocation.answer({"events": document}, lines, is_long=True)
 
 
+def heir_of(memory: Kept, uid: str | None) -> str:
+    """The ref of the memory that replaced another, or ""."""
+    if uid is None:
+        return ""
+    try:
+        return f"[id:{memory.get(uid, forgotten=True).ref}]"
+    except NotFound:
+        return "(erased)"
+
+
+def _heirs(memory: Kept, events: Sequence[Event]) -> dict[str, str]:
+    """Return the refs of memories that replaced others in these events, by uid."""
+    uids = {(event.changed or {}).get("superseded_by", (None, None))[1] for event in events} - {None}
+    return {uid: heir_of(memory, uid) for uid in uids}
+
+
+def _is_global(memory: Kept, asked: History) -> bool:
+    """Return True if the events are of global memory: their names begin with g."""
+    return asked.tier == "global" if asked.ref is None else memory.get(asked.ref, forgotten=True).ref.startswith("g")
+
+
 def _ref_of(memory: Kept, event: Event) -> str | None:
     """The ref of the memory that an event is about; None if it was erased, or is not a memory."""
     try:
@@ -210,18 +135,13 @@ def status_command(invocation: Invocation) -> None:
     now = invocation.clock()
     project = located.project
     lines: list[Line] = []
-    if project is not None:
+    if project is None:
+        lines.append(nothing_yet(invocation))
+    else:
         lines.append((Strong(f"Project {project.name}"), Dim(f"  {project.id}  {project.root or 'no directory'}")))
         if project.team is not None:
             lines.append(f"    shared as {project.team.name} in {project.team.database}; you are {person}")
-    else:
-        lines.append(nothing_yet(invocation))
-    for pause in status["paused"]:
-        session = pause["session"]
-        what = "The project" if session is None else f"Session {session}"
-        end = f"kept on{'' if session is None else f' --session {session}'}"
-        since = f"since {local(pause['since'], invocation.zone)}, until `{end}`"
-        lines.append(f"{what} is paused {since}: nothing is captured or injected.")
+    lines += _pause_lines(invocation, status["paused"])
     for space in status["spaces"]:
         if space["space"] == GLOBAL:
             lines.append(Strong("Global memory, for all projects"))
@@ -232,6 +152,17 @@ def status_command(invocation: Invocation) -> None:
     about = None if project is None else {"id": project.id, "name": project.name, "root": project.root}
     document = {"home": str(projects.home.root), "project": about, **status}
     invocation.answer(document, lines)
+
+
+def _pause_lines(invocation: Invocation, pauses: Sequence[dict[str, Any]]) -> list[Line]:
+    lines: list[Line] = []
+    for pause in pauses:
+        session = pause["session"]
+        what = "The project" if session is None else f"Session {session}"
+        end = f"kept on{'' if session is None else f' --session {session}'}"
+        since = f"since {local(pause['since'], invocation.zone)}, until `{end}`"
+        lines.append(f"{what} is paused {since}: nothing is captured or injected.")
+    return lines
 
 
 def _session_line(session: dict[str, Any], refused: dict[str, int], now: datetime) -> str:
@@ -246,31 +177,41 @@ def _session_line(session: dict[str, Any], refused: dict[str, int], now: datetim
 
 
 def _space_lines(space: dict[str, Any], now: datetime) -> list[Line]:
-    counts = space["memories"]
-    parts = [memories(counts["live"])]
-    parts += [f"{counts['pinned']:,} pinned"] if counts["pinned"] else []
-    parts += [counted(counts["candidates"], "candidate")] if counts["candidates"] else []
-    parts += [f"{counts[name]:,} {name}" for name in ("archived", "forgotten") if counts[name]]
-    lines: list[Line] = [("    ", ", ".join(parts))]
+    texts = [*_count_texts(space, now), vector_line(space["vectors"])]
+    backup = f"last daily backup {space['daily_backup']}" if space.get("daily_backup") else ""
+    erasure = "An erasure is pending: another program still reads old pages of the file."
+    ends = [erasure if space.get("erase") == "pending" else "", space.get("warning") or ""]
+    return [
+        *_indented(texts),
+        Dim(f"    {space['place']}, {size(space['bytes'])}"),
+        *_indented([backup]),
+        *_upkeep_lines(space["upkeep"], now),
+        *_indented(ends),
+    ]
+
+
+def _indented(texts: Sequence[str]) -> list[Line]:
+    return [("    ", line) for line in texts if line]
+
+
+def _count_texts(space: dict[str, Any], now: datetime) -> list[str]:
+    counts, recalls = space["memories"], space["recalls"]
+    parts = [
+        memories(counts["live"]),
+        f"{counts['pinned']:,} pinned" if counts["pinned"] else "",
+        counted(counts["candidates"], "candidate") if counts["candidates"] else "",
+        *(f"{counts[name]:,} {name}" for name in ("archived", "forgotten") if counts[name]),
+    ]
+    texts = [", ".join(filter(None, parts))]
     if counts["proposed"]:
         proposed = memories(counts["proposed"])
-        lines.append(("    ", f"{proposed} proposed for all projects. `kept review --reason global` asks you."))
+        texts.append(f"{proposed} proposed for all projects. `kept review --reason global` asks you.")
     if space["last_change"] is not None:
-        lines.append(("    ", f"{counted(space['events'], 'event')}, the latest {ago(space['last_change'], now)}"))
-    if recalls := space["recalls"]["n"]:
-        p50, p95 = space["recalls"]["p50_ms"], space["recalls"]["p95_ms"]
-        lines.append(("    ", f"{counted(recalls, 'recall')}: half within {p50:.1f} ms, 95 % within {p95:.1f} ms"))
-    if line := vector_line(space["vectors"]):
-        lines.append(("    ", line))
-    lines.append(Dim(f"    {space['place']}, {size(space['bytes'])}"))
-    if space.get("daily_backup"):
-        lines.append(("    ", f"last daily backup {space['daily_backup']}"))
-    lines += _upkeep_lines(space["upkeep"], now)
-    if space.get("erase") == "pending":
-        lines.append(("    ", "An erasure is pending: another program still reads old pages of the file."))
-    if space.get("warning"):
-        lines.append(("    ", space["warning"]))
-    return lines
+        texts.append(f"{counted(space['events'], 'event')}, the latest {ago(space['last_change'], now)}")
+    if recalls["n"]:
+        speed = f"half within {recalls['p50_ms']:.1f} ms, 95 % within {recalls['p95_ms']:.1f} ms"
+        texts.append(f"{counted(recalls['n'], 'recall')}: {speed}")
+    return texts
 
 
 def _upkeep_lines(upkeep: dict[str, Any], now: datetime) -> list[Line]:

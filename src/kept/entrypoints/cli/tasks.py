@@ -12,9 +12,9 @@ from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines,
 from kept.entrypoints.cli.write import answer_receipt
 from kept.errors import NotFound
 from kept.memory import Kept
-from kept.memory.knowledge import PROMOTED_TO
 from kept.memory.tasks import ENDS, OpenTask
 from kept.memory.tasks import as_document as task_document
+from kept.memory.verbs.change import PROMOTE
 from kept.memory.verbs.tasks import (
     ADD_REASONING,
     ADD_TOOL_OUTPUT,
@@ -25,7 +25,7 @@ from kept.memory.verbs.tasks import (
     SHOW_TASK,
     AddToolOutput,
 )
-from kept.model import Memory, Task, Tier
+from kept.model import Memory, Task
 
 
 @group
@@ -198,18 +198,16 @@ def clear_task(invocation: Invocation, **given: Any) -> None:
 
 
 @command
-@click.argument("ref")
-@click.option(
-    "--to", type=click.Choice(PROMOTED_TO), default="project", show_default=True, help="The tier it moves to."
-)
+@options_of(PROMOTE)
 @yes_option
-def promote_command(invocation: Invocation, *, ref: str, to: Tier, yes: bool) -> None:
+def promote_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     """Out of its task or session into the project, or into global memory, for all projects, which asks first. The old
     ref leads to the new one. A text that is too long for the tier must be revised first.
     """
+    asked = request_of(PROMOTE, given)
     with invocation.open(yes=yes) as memory:
-        receipt = memory.promote(ref, to)
+        receipt = memory.perform(PROMOTE, asked)
     moved = None
     if receipt.memory is not None and receipt.outcome != "strengthened":
-        moved = (f"{ref} is ", name_of(receipt.memory), f" now, in tier {to}. `kept undo` undoes it.")
+        moved = (f"{asked.ref} is ", name_of(receipt.memory), f" now, in tier {asked.to}. `kept undo` undoes it.")
     answer_receipt(invocation, receipt, moved)

@@ -9,14 +9,15 @@ from typing import Any
 import click
 import msgspec
 
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.model import Event, Memory, canonical_kind
+from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Line, Strong, nearest
+from kept.model import KINDS, Event, Memory, canonical_kind
 
 _UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
 _SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic")
 _HEIR = "superseded_by"
+Changes = Mapping[str, tuple[Any, Any]]
 
 
 def as_document(memory: Memory) -> dict[str, Any]:
@@ -128,9 +129,8 @@ def nothing_yet(invocation: Invocation) -> str:
 
 def meant_kinds(kinds: Sequence[str]) -> str:
     """A question about kinds that may be mistyped; "" if there are none."""
-    from kept.writing.check import near_kind
-
-    meant = [near for kind in map(canonical_kind, kinds) if (near := near_kind(kind))]
+    unknown = [kind for kind in map(canonical_kind, kinds) if kind not in KINDS]
+    meant = [near for kind in unknown if (near := nearest(kind, KINDS, cutoff=LIKE))]
     return f" Did you mean --kind {' --kind '.join(meant)}?" if meant else ""
 
 
@@ -151,7 +151,7 @@ def event_name(event: Event, *, is_global: bool) -> str:
 def what_changed(
     event: Event, events: Sequence[Event] = (), *, is_global: bool = False, heirs: Mapping[str, str] | None = None
 ) -> str:
-    """The changes of an event in a few words, without any text of a memory. `heirs`: refs by uid."""
+    """Return the changes of an event in a few words, without any text of a memory. `heirs`: refs by uid."""
     if event.changed is None:
         return "its details were erased later"
     if event.undoes is not None:
@@ -159,17 +159,29 @@ def what_changed(
         return f"undoes {event_name(undone, is_global=is_global)}" if undone else "undoes an earlier event"
     if "id" in event.changed:
         return ""
-    shown = [
+    return ", ".join([*_shown_changes(event.changed), *_new_heir(event.changed, heirs or {}), *_others(event.changed)])
+
+
+def _shown_changes(changed: Changes) -> list[str]:
+    return [
         f"{field} {_value(before)} → {_value(after)}"
-        for field, (before, after) in event.changed.items()
+        for field, (before, after) in changed.items()
         if field in _SHOWN_FIELDS
     ]
-    if _HEIR in event.changed:
-        heir = event.changed[_HEIR][1]
-        shown.append(f"replaced by {(heirs or {}).get(heir) or 'another'}" if heir else "no longer replaced")
-    others = [field for field in event.changed if field not in (*_SHOWN_FIELDS, _HEIR) and not field.endswith("_at")]
-    other = ["text" if field == "content" else field.replace("_", " ") for field in others if field != "fingerprint"]
-    return ", ".join([*shown, *other])
+
+
+def _new_heir(changed: Changes, heirs: Mapping[str, str]) -> list[str]:
+    if _HEIR not in changed:
+        return []
+    heir = changed[_HEIR][1]
+    return [f"replaced by {heirs.get(heir) or 'another'}" if heir else "no longer replaced"]
+
+
+def _others(changed: Changes) -> list[str]:
+    """Return the names of fields that changed and whose values are not shown."""
+    hidden = (*_SHOWN_FIELDS, _HEIR, "fingerprint")
+    others = [field for field in changed if field not in hidden and not field.endswith("_at")]
+    return ["text" if field == "content" else field.replace("_", " ") for field in others]
 
 
 def _value(value: Any) -> str:

@@ -10,9 +10,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kept.entrypoints.answers import answer_lines
 from kept.entrypoints.mcp.protocol import DESCRIPTIONS, GRAPH_DESCRIPTIONS
 from kept.entrypoints.mcp.surroundings import Surroundings
-from kept.entrypoints.wording import answer_lines, receipt_lines
+from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, verbs
 from kept.memory.brief import memory_line

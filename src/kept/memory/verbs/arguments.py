@@ -165,8 +165,14 @@ def _argument(field: inspect.Field) -> Argument:
         noun=extra.get("noun", ""),
         metavar=extra.get("metavar", ""),
         is_text=extra.get("is_text", False),
-        is_positional=field.required or extra.get("is_positional", False) or extra.get("is_text", False),
+        is_positional=_is_positional(field, extra),
     )
+
+
+def _is_positional(field: inspect.Field, extra: Mapping[str, Any]) -> bool:
+    if extra.get("is_named"):
+        return False
+    return field.required or extra.get("is_positional", False) or extra.get("is_text", False)
 
 
 def _plain(kind: inspect.Type, found: dict[str, Any]) -> inspect.Type:

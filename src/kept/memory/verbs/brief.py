@@ -35,7 +35,7 @@ class Brief(Struct, frozen=True, kw_only=True):
         | None
     ) = None
     head_tail: Annotated[
-        int, about("Put so many of the newest and of the oldest first.", metavar="NUMBER", least=0)
+        int, about("Put this many of the newest and of the oldest first.", metavar="NUMBER", least=0)
     ] = 0
     max_chars: Annotated[int, about("Its length in characters at most.", metavar="NUMBER", least=0)] | None = None
 
@@ -43,13 +43,15 @@ class Brief(Struct, frozen=True, kw_only=True):
 class Share(Struct, frozen=True, kw_only=True):
     """A message for a skill."""
 
-    to: Annotated[str, about("The skill.", metavar="SKILL")]
-    action: Annotated[str, about("What it is to do.", metavar="ACTION")]
+    to: Annotated[str, about("The skill that gets the message.", metavar="SKILL", is_named=True)]
+    action: Annotated[str, about("What it is to do.", metavar="ACTION", is_named=True)]
     query: Annotated[str, about("Key words of the memories it needs.", metavar="WORDS", is_text=True)]
     project_context: Annotated[str, about("Your own words instead of pins and summaries.", metavar="TEXT")] | None = (
         None
     )
-    budget_tokens: Tokens = None
+    budget_tokens: (
+        Annotated[int, about(f"Tokens at most; by default {brief.SHARE_TOKENS:,}.", metavar="TOKENS", least=0)] | None
+    ) = None
     files: FilesAtHand = ()
 
 

@@ -30,14 +30,14 @@ class Revise(Struct, frozen=True, kw_only=True):
     kind: Annotated[str, about("The new kind.", metavar="KIND")] | None = None
     files: Annotated[tuple[str, ...], about("The new files.", one="file", metavar="PATH")] | None = None
     importance: Annotated[float, about("From 0 to 1.", metavar="NUMBER")] | None = None
-    session: Annotated[str, about("The session in which an agent does so.", metavar="SESSION")] | None = None
+    session: Annotated[str, about("The session of the agent that makes the change.", metavar="SESSION")] | None = None
 
 
 class Promote(Struct, frozen=True, kw_only=True):
     """A memory and the tier it moves to."""
 
     ref: Ref
-    to: Annotated[Tier, about("The tier.", noun="tier")] = "project"
+    to: Annotated[Tier, about("The tier: project, or global for all projects.", noun="tier")] = "project"
 
 
 class Undo(Struct, frozen=True, kw_only=True):

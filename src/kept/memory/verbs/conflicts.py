@@ -23,7 +23,7 @@ class Resolve(Struct, frozen=True, kw_only=True):
     """A conflict, and the memory that stays."""
 
     conflict: Annotated[int | str, about("The conflict, such as c7.", metavar="CONFLICT")]
-    keep: Annotated[int | str, about("The id of the memory that holds.", metavar="ID", is_positional=False)]
+    keep: Annotated[int | str, about("The id of the memory that holds.", metavar="ID", is_named=True)]
 
 
 class ListReviews(Struct, frozen=True, kw_only=True):

@@ -17,11 +17,15 @@ class Erase(Struct, frozen=True, kw_only=True):
 
     refs: Annotated[
         tuple[str, ...],
-        about("Ids of memories, or of messages (SESSION#12).", one="ref", metavar="ID", is_positional=True),
+        about("Ids of memories, or of messages (SESSION#12).", one="ref", metavar="REF", is_positional=True),
     ] = ()
-    sessions: Annotated[tuple[str, ...], about("Ids of sessions.", one="session", metavar="SESSION")] = ()
-    tasks: Annotated[tuple[str, ...], about("Ids of tasks.", one="task", metavar="TASK")] = ()
-    aliases: Annotated[tuple[str, ...], about("Words of aliases.", one="alias", metavar="WORD")] = ()
+    sessions: Annotated[
+        tuple[str, ...], about("A whole session, and what was captured from it.", one="session", metavar="SESSION")
+    ] = ()
+    tasks: Annotated[tuple[str, ...], about("A task with its notes.", one="task", metavar="TASK")] = ()
+    aliases: Annotated[
+        tuple[str, ...], about("An alias of this project, also one that was removed.", one="alias", metavar="WORD")
+    ] = ()
     targets: Annotated[Any, PYTHON_ONLY] = ()
 
 

@@ -82,7 +82,7 @@ class Merge(Struct, frozen=True, kw_only=True):
 class Move(Struct, frozen=True, kw_only=True):
     """Where the project goes."""
 
-    to: Annotated[str, about("A postgresql:// URL, `home`, or a new file.", metavar="PLACE", is_positional=False)]
+    to: Annotated[str, about("A postgresql:// URL, `home`, or a new file.", metavar="PLACE", is_named=True)]
     tell: Annotated[Any, PYTHON_ONLY] = None
 
 

@@ -18,12 +18,17 @@ def about(
     metavar: str = "",
     is_text: bool = False,
     is_positional: bool = False,
+    is_named: bool = False,
     least: float | None = None,
     most: float | None = None,
     longest: int | None = None,
 ) -> Meta:
-    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`."""
-    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text, "is_positional": is_positional}
+    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`.
+
+    `is_positional`: typed without its name although it may be left out; `is_named`: with it although it is required.
+    """
+    words = {"one": one, "noun": noun, "metavar": metavar}
+    extra = {**words, "is_text": is_text, "is_positional": is_positional, "is_named": is_named}
     if longest is not None:
         return Meta(description=help or None, max_length=longest, extra=extra)
     return Meta(description=help or None, ge=least, le=most, extra=extra)
@@ -31,8 +36,8 @@ def about(
 
 PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: no other door has such an argument
 
-Ref = Annotated[int | str, about("The N of [id:N].", metavar="ID")]
-Text = Annotated[str, about("The text.", is_text=True, longest=MAX_TEXT_CHARS)]
+Ref = Annotated[int | str, about("The N of [id:N].", metavar="REF")]
+Text = Annotated[str, about("The text.", metavar="TEXT", is_text=True, longest=MAX_TEXT_CHARS)]
 Query = Annotated[str, about("2-6 key words with synonyms.", metavar="WORDS", is_text=True)]
 Kinds = Annotated[tuple[str, ...], about("Only these kinds.", one="kind", metavar="KIND")]
 Tags = Annotated[tuple[str, ...], about("Only with one of these tags.", one="tag", metavar="TAG")]

@@ -30,7 +30,7 @@ class ListMemories(Struct, frozen=True, kw_only=True):
     session: Annotated[str, about("Only from this session.", metavar="SESSION")] | None = None
     status: Annotated[ListStatus, about("Only with this status.")] | None = None
     limit: Limit = 50
-    after: Annotated[int | str, about("The last id of the page before.", metavar="ID")] | None = None
+    after: Annotated[int | str, about("The last id of the page before.", metavar="REF")] | None = None
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class History(Struct, frozen=True, kw_only=True):
 
     ref: (
         Annotated[
-            int | str, about("The id of a memory; by default the whole project.", metavar="ID", is_positional=True)
+            int | str, about("The id of a memory; by default the whole project.", metavar="REF", is_positional=True)
         ]
         | None
     ) = None

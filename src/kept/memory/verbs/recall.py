@@ -11,6 +11,7 @@ from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import Agent, FilesAtHand, Kinds, Query, Since, Tags, Until, about
 from kept.model import Recalled
 from kept.recall import MOST_HITS, RecallScope, Request
+from kept.tables import PROFILES
 
 
 class Recall(Struct, frozen=True, kw_only=True):
@@ -25,7 +26,10 @@ class Recall(Struct, frozen=True, kw_only=True):
     until: Until = None
     agent: Agent = None
     scope: Annotated[RecallScope, about("Where to search.")] = "memory"
-    profile: Annotated[str, about("How to score; overrides the settings.", metavar="PROFILE")] | None = None
+    profile: (
+        Annotated[str, about(f"How to score: {', '.join(PROFILES)}. By default as in the settings.", metavar="PROFILE")]
+        | None
+    ) = None
     follow: Annotated[bool, about("Add memories recalled together with the hits before.")] = False
     by: Annotated[Literal["message", "session"], about("In scope sessions: each message, or each session once.")] = (
         "message"

@@ -27,8 +27,16 @@ TOLD_KINDS = (
 class Remember(Struct, frozen=True, kw_only=True):
     """A statement to remember."""
 
-    content: Annotated[Text, about("One fact in one or two sentences, at most 500 characters.", is_text=True)]
-    kind: Annotated[str, about(f"What it is: {', '.join(TOLD_KINDS)}.", metavar="KIND")] = "fact"
+    content: Annotated[
+        Text,
+        about(
+            "One fact in one or two sentences, at most 500 characters.",
+            noun="text to remember",
+            metavar="TEXT",
+            is_text=True,
+        ),
+    ]
+    kind: Annotated[str, about(f"What it is: {', '.join(TOLD_KINDS)}, or another word.", metavar="KIND")] = "fact"
     tags: Annotated[tuple[str, ...], about("2-5 short topics.", one="tag", metavar="TAG")] = ()
     files: Annotated[tuple[str, ...], about("Files it is about.", one="file", metavar="PATH")] = ()
     importance: Annotated[float, about("From 0 to 1; by default as its kind.", metavar="NUMBER")] | None = None

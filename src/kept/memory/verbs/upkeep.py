@@ -38,7 +38,7 @@ class RestoreBackup(Struct, frozen=True, kw_only=True):
     """A backup to restore."""
 
     source: Annotated[str, about("The backup.", metavar="FILE")]
-    overwrite_newer: Annotated[bool, about("Although changes made since would be lost.")] = False
+    overwrite_newer: Annotated[bool, about("Restore even if changes made since would be lost.")] = False
 
 
 class Scan(Struct, frozen=True, kw_only=True):

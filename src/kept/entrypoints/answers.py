@@ -1,0 +1,49 @@
+"""Any answer of a verb as lines for a person or a model, at doors that have no other words for it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from kept.entrypoints.wording import receipt_lines
+from kept.memory.brief import memory_line
+from kept.model import Briefing, Memory, Receipt, Task
+from kept.text import visible
+
+DONE = "Done."
+NOTHING = "There is none."
+
+
+def answer_lines(answer: Any) -> list[str]:
+    """Return the lines of an answer; stored text cannot pass for a line of ours."""
+    if answer is None:
+        return [DONE]
+    if isinstance(answer, bool):
+        return ["Yes." if answer else "No."]
+    if isinstance(answer, int | str):
+        return [visible(str(answer), keep_newlines=False)]
+    if isinstance(answer, Briefing):
+        return [answer.text]
+    found = [_line(one) for one in _members(answer)]
+    return found or [NOTHING]
+
+
+def _members(answer: Any) -> Iterator[Any]:
+    if isinstance(answer, dict):
+        yield from ({name: value} for name, value in answer.items())
+    elif isinstance(answer, Receipt | Memory | Task | msgspec.Struct):
+        yield answer
+    else:
+        yield from answer
+
+
+def _line(one: Any) -> str:
+    if isinstance(one, Memory):
+        return memory_line(one)
+    if isinstance(one, Receipt):
+        return "\n".join(receipt_lines(one))
+    if isinstance(one, Task):
+        return visible(f"{one.name} ({one.state}): {one.description}", keep_newlines=False)
+    if isinstance(one, str):
+        return visible(one, keep_newlines=False)
+    return visible(msgspec.json.encode(one, enc_hook=str).decode(), keep_newlines=False)

@@ -1,0 +1,340 @@
+"""Every command that changes memories by their refs, or by filters: rank, pin, forget, restore, erase, undo.
+
+Each change can be undone with `kept undo`, except erase. The commands that only need a ref (reinforce, pin, forget …)
+come from one table, `ON_MEMORIES`.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import click
+from msgspec import Struct
+
+from kept.entrypoints.cli.completion import complete_ref
+from kept.entrypoints.cli.derived import options_from, options_of, request_of
+from kept.entrypoints.cli.edit import disagreements
+from kept.entrypoints.cli.frame import Command, command, message_named, session_named, yes_option
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line
+from kept.entrypoints.cli.wording import (
+    ago,
+    as_document,
+    counted,
+    event_document,
+    event_name,
+    memories,
+    memory_lines,
+    name_of,
+    what_changed,
+)
+from kept.entrypoints.cli.write import known_task
+from kept.errors import InvalidInput, NotFound
+from kept.ids import is_ref
+from kept.journal import noun_of
+from kept.memory import Kept
+from kept.memory.erase import find_message
+from kept.memory.verbs.change import DEMOTE, FORGET, PIN, REINFORCE, RESTORE, UNDO, UNPIN, One
+from kept.memory.verbs.declare import Verb
+from kept.memory.verbs.erase import ERASE, Erase
+from kept.memory.verbs.fields import Kinds, Moment, Tags, about
+from kept.memory.verbs.upkeep import RESTORE_BACKUP
+from kept.model import GLOBAL, Event, Memory, Receipt
+from kept.ports import Shelf
+
+PREVIEW = 10  # memories that are shown before many are changed
+GONE: tuple[Shelf, ...] = ("archive", "forgotten")
+
+
+class Filters(Struct, frozen=True, kw_only=True):
+    """The filters by which memories are chosen instead of by their refs."""
+
+    kinds: Kinds = ()
+    tags: Tags = ()
+    before: Annotated[Moment, about("Only memories written before this day.", metavar="DATE")] | None = None
+    session: Annotated[str, about("Only memories that this session wrote.", metavar="SESSION")] | None = None
+
+    def __bool__(self) -> bool:
+        return self != Filters()
+
+    def memories(self, memory: Kept, shelves: Sequence[Shelf] = ("live",)) -> list[Memory]:
+        """Return the memories that pass all filters. Raises NotFound if none does."""
+        filters = {name: getattr(self, name) for name in self.__struct_fields__}
+        found = [one for shelf in shelves for one in memory.store.matching(**filters, shelf=shelf)]
+        if not found:
+            raise NotFound("No memory passes the filters.", hint="`kept list` shows what there is.")
+        return found
+
+
+def given_file(name: str) -> Path:
+    """Return the database file that a person named. Raises InvalidInput for a name that SQLite could not open."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("That file name is not UTF-8; SQLite cannot open it.", hint="Give another name.") from None
+    if not name or "\0" in name:
+        raise InvalidInput("That is not a file name.", hint="Give a path such as backups/web-app.db.")
+    return Path(name)
+
+
+# Bulk changes
+
+
+class OnMemories(NamedTuple):
+    """A command that needs refs and nothing else: its verb, the sentence about a changed memory, and more help."""
+
+    verb: Verb[One, Memory]
+    sentence: str  # of the memory `m`
+    unchanged: str = " stays as it was."
+    help: str = ""
+
+
+ON_MEMORIES = (
+    OnMemories(REINFORCE, " has feedback {m.feedback:+d} now."),
+    OnMemories(DEMOTE, " has feedback {m.feedback:+d} now."),
+    OnMemories(PIN, " is pinned.", " is pinned already."),
+    OnMemories(UNPIN, " is no longer pinned."),
+    OnMemories(
+        FORGET,
+        " is forgotten. `kept restore {m.ref}` brings it back.",
+        " is forgotten already.",
+        help="They stay in the store until `kept erase` removes them for good. With filters instead of refs, the "
+        "memories are shown first, and you are asked.",
+    ),
+)
+
+
+def _chosen(
+    invocation: Invocation, memory: Kept, refs: Sequence[str], filters: Filters, verb: str, *, yes: bool
+) -> list[str]:
+    """Return the refs that are given, or of the memories that pass the filters, which a person agrees to first."""
+    if bool(refs) == bool(filters):
+        raise click.UsageError("Give one or more refs, or filters such as --kind or --before.")
+    if refs:
+        return list(dict.fromkeys(refs))
+    found = filters.memories(memory, GONE if verb == RESTORE.name else ("live",))
+    if not yes:
+        _preview(invocation, found)
+        invocation.agree(f"{verb.capitalize()} {memories(len(found))}?")
+    return [one.ref for one in found]
+
+
+def _filters(invocation: Invocation, memory: Kept, given: dict[str, Any]) -> Filters:
+    session = given.pop("session", None)
+    return Filters(**given, session=session and session_named(invocation, memory, session, must_exist=False))
+
+
+def _preview(invocation: Invocation, found: Sequence[Memory]) -> None:
+    for one in found[:PREVIEW]:
+        invocation.tell(*memory_lines(one, invocation.clock()))
+    if len(found) > PREVIEW:
+        invocation.tell(Dim(f"… and {len(found) - PREVIEW:,} more."))
+
+
+def _change_all(memory: Kept, verb: Verb[One, Memory], refs: Sequence[str]) -> tuple[list[Memory], list[Memory]]:
+    """Perform a verb on all memories or none, as one change; returns them before and after."""
+    were = [memory.get(ref, forgotten=True) for ref in refs]
+    with memory.context.together():
+        return were, [memory.perform(verb, One(ref=ref)) for ref in refs]
+
+
+def _on_memories(row: OnMemories) -> Command:
+    @click.argument("refs", nargs=-1, metavar="REF...", shell_complete=complete_ref)
+    @options_from(Filters)
+    @yes_option
+    def change(invocation: Invocation, *, refs: tuple[str, ...], yes: bool, **given: Any) -> None:
+        with invocation.open(yes=yes) as memory:
+            filters = _filters(invocation, memory, given)
+            named = _chosen(invocation, memory, refs, filters, row.verb.name, yes=yes)
+            were, changed = _change_all(memory, row.verb, named)
+        _answer_changed(invocation, were, changed, row.sentence, row.unchanged)
+
+    change.__name__, change.__doc__ = row.verb.name, row.help
+    return command(change)
+
+
+def _answer_changed(
+    invocation: Invocation,
+    before: Sequence[Memory],
+    changed: Sequence[Memory],
+    sentence: str,
+    unchanged: str,
+    more: Sequence[Line] = (),
+) -> None:
+    """Say what became of each memory; a document for one, a list of them for several."""
+    is_same = [was == one for was, one in zip(before, changed, strict=True)]
+    lines: list[Line] = [
+        (name_of(one), (unchanged if same else sentence).format(m=one))
+        for one, same in zip(changed, is_same, strict=True)
+    ]
+    lines += more
+    if all(is_same):
+        lines.append("Nothing was changed.")
+    elif len(changed) > 1:
+        lines.append(Dim("`kept undo` undoes all of it."))
+    documents = [as_document(one) for one in changed]
+    invocation.answer(documents[0] if len(documents) == 1 else {"memories": documents}, lines)
+
+
+reinforce_command, demote_command, pin_command, unpin_command, forget_command = map(_on_memories, ON_MEMORIES)
+
+
+@command
+@click.argument("refs_or_file", nargs=-1, metavar="[REF...|FILE]", shell_complete=complete_ref)
+@options_from(Filters)
+@options_of(RESTORE_BACKUP, without=("source",))
+@yes_option
+def restore_command(
+    invocation: Invocation, *, refs_or_file: tuple[str, ...], overwrite_newer: bool, yes: bool, **given: Any
+) -> None:
+    """An argument that looks like a ref (42, g42, [id:42]) is a memory that was archived or forgotten; anything else is
+    a file that `kept backup` wrote. A file called 42 is ./42. A store that has changed since the backup is replaced
+    only after a yes, and is kept beside it as a backup of its own. Memories that were erased since then do not come
+    back.
+    """
+    if len(refs_or_file) == 1 and not is_ref(refs_or_file[0]):
+        _restore_backup(invocation, refs_or_file[0], overwrite_newer=overwrite_newer, yes=yes)
+        return
+    with invocation.open(yes=yes) as memory:
+        filters = _filters(invocation, memory, given)
+        refs = _chosen(invocation, memory, refs_or_file, filters, RESTORE.name, yes=yes)
+        were, found = _change_all(memory, RESTORE, refs)
+        back = [one for was, one in zip(were, found, strict=True) if was != one]
+        more = [line for one in back for line in disagreements(memory, one)]
+    _answer_changed(invocation, were, found, " is back ({m.status}).", " was not archived or forgotten.", more)
+
+
+def _restore_backup(invocation: Invocation, file: str, *, overwrite_newer: bool, yes: bool) -> None:
+    with invocation.open(yes=yes) as memory:
+        restored = memory.store.restore(given_file(file), overwrite_newer=overwrite_newer)
+    lines: list[Line] = [f"Restored {memories(restored.memories)} and {counted(restored.events, 'event')} from {file}."]
+    if restored.left_out:
+        lines.append(f"Left out, because erased since then: {memories(restored.left_out)}.")
+    if restored.replaced:
+        lines.append(f"The previous store was kept as {restored.replaced}.")
+    invocation.answer(restored, lines)
+
+
+# Erase
+
+
+@command
+@options_of(ERASE)
+@options_from(Filters, without=("session",))
+@click.option("--message", metavar="SESSION#N", help="One message. A REF may be a message as well.")
+@yes_option
+def erase_command(invocation: Invocation, *, message: str | None, yes: bool, **given: Any) -> None:
+    """REF is a memory (42) or a message (ID#12: the session and the number that `kept session show ID` shows). With
+    --session, all that was said in one. No byte of it stays in the home: text, index, history, copies, quotations in
+    other memories and messages, mirrored files, backups. Only the name of a session, task or alias stays in the
+    journal. It is not captured again. `kept forget` only hides a memory.
+    """
+    filters = Filters(**{name: given.pop(name) for name in ("kinds", "tags", "before")})
+    asked = request_of(ERASE, given)
+    refs = (*asked.refs, *((message,) if message else ()))
+    if sum(map(bool, (refs, filters, asked.sessions, asked.tasks, asked.aliases))) != 1:
+        raise click.UsageError("Give REFs or filters such as --kind, or one of --session, --task and --alias.")
+    with invocation.open(yes=True) as memory:  # asked below, with the memory in view
+        plan = (
+            _named_plan(invocation, memory, asked)
+            if asked.sessions or asked.tasks or asked.aliases
+            else _memories_plan(invocation, memory, refs, filters)
+        )
+        if not yes:
+            _preview(invocation, plan.shown)
+            invocation.agree(f"Erase {plan.what} for good? This cannot be undone.")
+        receipts = memory.perform(ERASE, plan.request)
+    lines = [line for receipt in receipts for line in _erased_lines(receipt)]
+    invocation.answer(receipts[0] if len(receipts) == 1 else {"erased": receipts}, lines)
+
+
+def _erased_lines(receipt: Receipt) -> list[Line]:
+    if receipt.found == {"memories": 1}:
+        return [receipt.message]
+    places = ", ".join(f"{place} {number}" for place, number in receipt.found.items())
+    return [receipt.message, Dim(f"Found and erased: {places}.")]
+
+
+class ErasePlan(NamedTuple):
+    """What is to be erased: the request, how a question names it, and the memories to show before."""
+
+    request: Erase
+    what: str
+    shown: Sequence[Memory] = ()
+
+
+def _named_plan(invocation: Invocation, memory: Kept, asked: Erase) -> ErasePlan:
+    sessions = tuple(session_named(invocation, memory, name) for name in asked.sessions)
+    tasks = tuple(known_task(memory, name) for name in asked.tasks)
+    aliases = tuple(word.strip().lower() for word in asked.aliases)
+    names = [
+        *(f"session {name} with everything that was captured from it" for name in sessions),
+        *(f"task {name} with its notes" for name in tasks),
+        *(f"the alias {word}" for word in aliases),
+    ]
+    return ErasePlan(Erase(sessions=sessions, tasks=tasks, aliases=aliases), " and ".join(names))
+
+
+def _memories_plan(invocation: Invocation, memory: Kept, refs: Sequence[str], filters: Filters) -> ErasePlan:
+    said = [message_named(invocation, memory, ref) for ref in refs if "#" in ref]
+    for ref in said:
+        find_message(memory.context.spaces.project(), ref)  # nobody is asked about a message that is not there
+    if refs:
+        found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs) if "#" not in ref]
+    else:
+        found = filters.memories(memory, ("live", *GONE))
+    names = [f"memory {found[0].ref}" if len(found) == 1 else memories(len(found))] if found else []
+    what = " and ".join((*names, *(f"message {ref}" for ref in said)))
+    return ErasePlan(Erase(refs=(*(one.uid for one in found), *said)), what, found)
+
+
+# Undo
+
+
+@command
+@options_of(UNDO)
+@yes_option
+def undo_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
+    """Without EVENT, the newest change that you made and that was not undone yet; `kept history` shows the numbers of
+    others. Undoing an undo makes the change again. Nothing is undone where later changes build on it: the error names
+    them.
+    """
+    asked = request_of(UNDO, given)
+    with invocation.open(yes=yes) as memory:
+        undone = [_undone(memory, one, invocation) for one in memory.perform(UNDO, asked)]
+    lines = [line for _, _, its_lines in undone for line in its_lines]
+    lines.append(Dim(f"`kept undo {undone[-1][0]}` makes the change again."))
+    invocation.answer({"events": [document for _, document, _ in undone]}, lines)
+
+
+def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, dict[str, Any], list[Line]]:
+    """Return the name of the event that undid something, its document, and the lines about it."""
+    now, document = invocation.clock(), event_document(event)
+    found = memory.get(event.subject, forgotten=True) if noun_of(event) is Memory else None
+    is_global = found is not None and found.space == GLOBAL
+    name = event_name(event, is_global=is_global)
+    sentence = _undone_sentence(event, _undone_by(memory, event), now, is_memory=found is not None, is_global=is_global)
+    if found is None:
+        return name, document, [sentence]
+    return name, {"event": name, "ref": found.ref, **document}, [sentence, *memory_lines(found, now)]
+
+
+def _undone_by(memory: Kept, event: Event) -> list[Event]:
+    """Return the changes of the same subject that this event undid."""
+    events = [one for reader in memory.context.readers() for one in reader.events(group=event.undoes)]
+    return [one for one in events if one.subject == event.subject]
+
+
+def _undone_sentence(event: Event, undone: list[Event], now: datetime, *, is_memory: bool, is_global: bool) -> str:
+    of = "" if is_memory else f" {event.subject.partition(':')[2] or event.subject}".rstrip(" :")
+    actions = ", ".join(
+        f"{one.action}{of} (event {event_name(one, is_global=is_global)}{_change_of(one) if of else ''})"
+        for one in undone
+    )
+    when = ago(undone[0].at, now) if undone else "just now"
+    return f"Undone: {actions}{'' if when == 'just now' else f', {when}'}."
+
+
+def _change_of(event: Event) -> str:
+    changed = what_changed(event)
+    return f": {changed}" if changed else ""

@@ -1,0 +1,41 @@
+"""`kept slash`: slash commands, as typed into a chat."""
+
+from collections.abc import Sequence
+
+import click
+import msgspec
+
+from kept.entrypoints import slash
+from kept.entrypoints.cli.frame import command, yes_option
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line
+from kept.entrypoints.cli.wording import memory_lines
+from kept.model import Memory
+
+NONE_OF_THEM = "none"
+
+
+@command
+@click.argument("line", nargs=-1)
+@yes_option
+def slash_command(invocation: Invocation, *, line: tuple[str, ...], yes: bool) -> None:
+    """Without a LINE, all of them are listed. With key words, a command acts on the one memory that has all the words;
+    if several do, they are listed, or you are asked.
+
+    \b
+    kept slash /remember Never edit the auth middleware directly
+    kept slash /pin auth middleware
+    kept slash /memory search auth
+    """
+
+    def choose(question: str, memories: Sequence[Memory]) -> str | None:
+        for memory in memories:
+            invocation.tell(*memory_lines(memory, invocation.clock()))
+        picked = invocation.pick(question, [NONE_OF_THEM, *(memory.ref for memory in memories)])
+        return None if picked == NONE_OF_THEM else picked
+
+    with invocation.open(yes=yes) as memory:
+        answer = slash.run(memory, " ".join(line) or "/memory", choose=choose if invocation.can_pick() else None)
+    lines: list[Line] = list(answer.text.split("\n"))
+    if answer.done and answer.command in ("/forget", "/pin"):
+        lines.append(Dim("`kept undo` undoes it."))
+    invocation.answer(msgspec.to_builtins(answer), lines)

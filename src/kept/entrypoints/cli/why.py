@@ -1,0 +1,111 @@
+"""`kept why`: the numbers behind an earlier answer, and the texts that a session was given automatically."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kept import text
+from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.frame import command, session_named
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.recall import product
+from kept.entrypoints.cli.wording import bracketed, local
+from kept.errors import InvalidInput
+from kept.memory import Kept
+from kept.memory.deliver import receipts, sessions_given
+from kept.memory.receipts import Explained
+from kept.memory.verbs.recall import WHY
+
+
+@command
+@options_of(WHY)
+@click.option("--session", metavar="SESSION", help="Everything that this session of an agent was given automatically.")
+def why_command(invocation: Invocation, *, session: str | None, **given: Any) -> None:
+    """RECEIPT names an earlier recall, such as r17. With --session: each text that hooks gave to the agent, as it was
+    given, with what asked for it, the reasons, and what just missed; of the last 30 days.
+    """
+    asked = request_of(WHY, given)
+    if session is None:
+        with invocation.open() as memory:
+            explained = memory.perform(WHY, asked)
+        invocation.answer(explained, _explained_lines(explained, invocation))
+    elif asked.receipt is not None:
+        raise InvalidInput("Give a receipt or --session, not both.")
+    else:
+        _answer_session(invocation, session)
+
+
+def _answer_session(invocation: Invocation, typed: str) -> None:
+    with invocation.open() as memory:
+        session = _given_session(invocation, memory, typed)
+        given = receipts(memory, session)
+    lines: list[Line] = []
+    for explained in reversed(given):
+        lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}")))
+        lines += [("    │ ", line) for line in (explained.block or "nothing").split("\n")]
+        lines += _explained_lines(explained, invocation)
+    hint = "`kept session list` shows the sessions; what they were given is kept for 30 days."
+    invocation.answer({"given": given}, lines or [f"No text was given to a session {session!r}. {hint}"])
+
+
+def _given_session(invocation: Invocation, memory: Kept, typed: str) -> str:
+    """Return the id of the session that was typed. An agent that was only listened to has receipts, and no session."""
+    session = session_named(invocation, memory, typed, must_exist=False)
+    if session != typed:
+        return session
+    meant = sessions_given(memory, beginning=typed)
+    if len(meant) > 1 and typed not in meant:
+        raise InvalidInput(
+            f"{len(meant)} sessions begin with {typed!r}: {', '.join(meant)}.", hint="Type more of the id."
+        )
+    return meant[0] if len(meant) == 1 else typed
+
+
+def _explained_lines(explained: Explained, invocation: Invocation) -> list[Line]:
+    lines: list[Line] = [
+        (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
+        Dim(f"    {explained.took_ms:.1f} ms; words: {_words(explained) or 'not stored'}"),
+        *_sent(explained),
+    ]
+    lines += [(Strong(bracketed(hit["ref"])), f" {_noted_product(hit)}") for hit in explained.hits]
+    if not explained.hits and explained.kind == "recall":
+        lines.append("Nothing was found.")
+    for miss in explained.misses:
+        lines.append((f"missed {bracketed(miss['ref'])}", Dim(f" {_noted_product(miss)}: {miss['reason']}")))
+    if explained.pinned:
+        lines.append(f"pinned {', '.join(map(bracketed, explained.pinned))}")
+    if explained.degraded:
+        lines.append(f"Note: {explained.degraded}")
+    return lines
+
+
+def _noted_product(line: Mapping[str, Any]) -> str:
+    """Return the product of a hit as a receipt has noted it."""
+    return product(line["score"], line["why"], line.get("parts", {}), line["ref"])
+
+
+def _sent(explained: Explained) -> list[Line]:
+    """Return what a skill or an agent was sent, where the receipt is not that of a recall."""
+    if explained.to is not None:
+        shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
+        return [f"shared with {explained.to}: {shared or 'nothing'}"]
+    return _briefed(explained) if explained.kind in ("briefing", "known_error") else []
+
+
+def _words(explained: Explained) -> str:
+    """The words of a question as they were written, and how many others were searched for them."""
+    query = explained.question.query
+    stems = set(text.query_words(query))
+    asked = [text.as_written(word, query) for word in explained.words if word in stems]
+    others = len(explained.words) - len(asked)
+    return ", ".join(asked) + (f", and {others} more by alias or spelling" if asked and others else "")
+
+
+def _briefed(explained: Explained) -> list[Line]:
+    """The memories of a briefing and why they were in it, and those that did not fit."""
+    entries = [entry for section in explained.sections for entry in section["entries"]]
+    lines: list[Line] = [(Strong(f"[id:{entry['ref']}]"), f" was in the briefing: {entry['why']}") for entry in entries]
+    if not entries:
+        lines.append("The briefing was empty.")
+    return lines + [Dim(f"left out [id:{one['ref']}]: {one['reason']}") for one in explained.left_out]
