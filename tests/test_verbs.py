@@ -143,6 +143,9 @@ def test_every_argument_that_no_command_has_says_why() -> None:
         ("briefing", "--remaining-tokens, --remaining TOKENS"),
         ("share", "--budget-tokens, --budget TOKENS"),
         ("share", "--project-context, --context TEXT"),
+        ("conflicts", "--resolved, --all"),
+        ("review", "--decision, --apply DECISION"),
+        ("task list", "--archived, --all"),
     ],
 )
 def test_an_option_may_have_a_shorter_spelling_as_well(path: str, spellings: str) -> None:

@@ -324,3 +324,11 @@ def test_a_last_line_without_an_end_is_read_if_it_is_complete(shell: Shell, tmp_
     file.write_text(f"{whole}\n{json.dumps(records[0] | {'id': 'x'})}\n", "utf-8")
     shell("import", "brain", str(file))
     assert sessions(shell) == {"s1": 4}
+
+
+def test_the_format_is_a_word_or_an_option_and_here_leaves_out_other_projects(shell: Shell, tmp_path: Path) -> None:
+    folder = claude(tmp_path, "own", tmp_path / "app", "Hello app").parent
+    claude(tmp_path, "other", "/somewhere/else", "Hello there")
+    assert "1 message from 1 file." in shell("import", "--format", "claude-code", str(folder.parent), "--here")
+    assert sessions(shell) == {"own": 1}
+    assert "1 message from 2 files." in shell("import", "claude-code", str(folder.parent))

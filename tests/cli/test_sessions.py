@@ -166,3 +166,25 @@ def test_a_message_is_shown_and_erased_by_its_ref(two: Shell) -> None:
     two("erase", "1", "3f2a#1", "--yes")
     assert "[erased]" in two("show", "3f2a#1")
     assert "There is no memory 1." in two.fails("show", "1")
+
+
+def test_a_session_is_shown_with_its_summary_and_findings(shell: Shell, tmp_path: Path) -> None:
+    shell("import", "claude-code", str(claude_file(tmp_path)))
+    shell("session", "finish", "0a1b2c3d")
+    shown = shell("session", "show", "0a1b2c3d", "--limit", "1")
+    assert shown.index("take 2") < shown.index("Summary") < shown.index("Findings")
+    assert "decision: We decided to use Postgres for billing" in shown.partition("Findings")[2]
+    document = shell.json("session", "show", "0a1b")
+    assert document["id"] == "0a1b2c3d"
+    assert document["summary"]
+    assert {finding["kind"] for finding in document["findings"]} == {"decision"}
+
+
+def test_sessions_are_listed_by_page_and_forked_at_a_message(two: Shell) -> None:
+    assert [one["name"] for one in two.json("session", "list", "--limit", "1")["sessions"]] == ["3f2a9c10-77"]
+    after = two.json("session", "list", "--after", "3f2a9c10-77")["sessions"]
+    assert [one["name"] for one in after] == ["3fbb0044-12"]
+    assert two.json("session", "list", "--newest-first")["sessions"][0]["name"] == "3fbb0044-12"
+    assert two("session", "fork", "3fb", "empty", "--upto", "0") == "empty continues 3fbb0044-12.\n"
+    assert "no messages" in two("session", "show", "empty")
+    assert "findings are stored later" in two("session", "finish", "3fb", "--fast")

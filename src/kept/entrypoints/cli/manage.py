@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from kept.entrypoints.cli.change import given_file
-from kept.entrypoints.cli.derived import given_text, options_of, request_of
+from kept.entrypoints.cli.derived import chosen_tier, given_text, global_option, options_of, request_of
 from kept.entrypoints.cli.frame import command, group, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, memories, name_of, size
@@ -360,13 +360,12 @@ def _one_line(memory: Memory) -> str:
 
 @command
 @options_of(BACKUP)
-@click.option("--global", "is_global", is_flag=True, help="The same as --tier global.")
+@global_option("The same as --tier global.")
 def backup_command(invocation: Invocation, *, target: str, is_global: bool, **given: Any) -> None:
     """Other programs may read and write during the backup. FILE must not exist: a backup never overwrites anything.
     `kept restore FILE` restores it. `kept erase` also cleans backups in Kept's home, and names those elsewhere.
     """
-    tier = {"tier": "global"} if is_global else {}
-    asked = request_of(BACKUP, {**given, **tier, "target": str(given_file(target))})
+    asked = request_of(BACKUP, chosen_tier({**given, "target": str(given_file(target))}, is_global=is_global))
     with invocation.open() as memory:
         made = memory.perform(BACKUP, asked)
     counts = f"{memories(made.memories)}, {counted(made.events, 'event')}, {size(made.bytes)}"

@@ -68,8 +68,7 @@ def _state(session: Session) -> str:
 
 def _asked(verb: Verb[Q, A], given: Mapping[str, Any], invocation: Invocation, memory: Kept) -> Q:
     """Make a request about a session, which must exist; a beginning of its id is enough."""
-    asked: Q = request_of(verb, {**given, "session": session_named(invocation, memory, given["session"])})
-    return asked
+    return request_of(verb, {**given, "session": session_named(invocation, memory, given["session"])})
 
 
 @session_command.command("show")
