@@ -10,6 +10,6 @@ from tests.http.fuzz import fuzz
 
 @pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="needs schemathesis (pip install)")
 def test_no_made_up_request_breaks_the_server(server: Server) -> None:
-    number, found = fuzz(server, 3, timeout_s=300)
+    number, found = fuzz(server, 3, timeout_s=900)
     assert found == ""
-    assert number > 300
+    assert number > 1_500

@@ -1,6 +1,7 @@
 """Who may call what: every operation, with arguments that it accepts, for each kind of key."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.rights import OF_THE_OWNER, SETTINGS_OF_FILES
 from kept.memory import deliver
 from kept.memory.verbs import all_verbs
+from kept.memory.verbs.declare import AnyVerb
 from kept.model import Actor
 from kept.settings import fields
 from tests.http.conftest import KEY, Server, serving
@@ -137,7 +139,28 @@ def test_settings_that_name_files_are_all_known() -> None:
     assert named == SETTINGS_OF_FILES
 
 
+def test_a_token_learns_no_path_of_the_model(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        model = tmp_path / "models" / "onyx"
+        model.mkdir(parents=True)
+        for setting, value in (("vector_model", str(model)), ("search_provider", "hybrid")):
+            assert server.ask("PUT", f"{HERE}/settings/{setting}", {"value": value}).status == 200
+        paths = [f"{HERE}/recall?query=build", f"{HERE}/recall?query=build&profile=hybrid", "/api/v1/search?q=build"]
+        paths.append(f"{HERE}/why")
+        for role in ("project", "admin"):
+            answers = [server.ask("GET", path, key=token(server, "anna", role, "web-app")) for path in paths]
+            assert [one.status for one in answers] == [200, 422, 200, 200]
+            assert all(b"in onyx." in one.body for one in answers), answers
+            assert not any(str(tmp_path).encode() in one.body for one in answers), answers
+        assert str(model).encode() in server.ask("GET", paths[0]).body, "the owner sees it"
+
+
 # Slash commands reach every verb that has one: each has the limits of its route.
+
+
+def is_local(verb: AnyVerb) -> bool:
+    """Return True for a verb that has a slash command and no route."""
+    return isinstance(verb.slash, str) and not isinstance(verb.http, str)
 
 
 def test_a_slash_command_makes_the_server_read_or_write_no_file(filled: Server) -> None:
@@ -148,11 +171,9 @@ def test_a_slash_command_makes_the_server_read_or_write_no_file(filled: Server) 
         f"/memory restore-backup {target}",
         f"/memory vectors on --model {target}",
         f"/memory extract {filled.home.parent}",
-        *(f"{verb.slash} {target}" for verb in all_verbs() if not isinstance(verb.http, str) and verb.request),
+        *(f"{verb.slash} {target}" for verb in all_verbs() if is_local(verb)),
     ]
     for line in lines:
-        if not line.startswith("/"):
-            continue
         for key in (KEY, secret):
             answer = filled.ask("POST", f"{HERE}/slash", {"line": line}, key=key)
             assert answer.status in (403, 422), (line, answer)

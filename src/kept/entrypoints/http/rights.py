@@ -6,16 +6,17 @@ write a file that it names, files and settings of the server are for admins, a p
 no token asks a project that it does not open.
 """
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from kept.entrypoints.http.doors import Doors, shown_to
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.http.shapes import document
-from kept.errors import NotAllowed
+from kept.errors import NotAllowed, SettingsError
 from kept.memory import Kept
+from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import A, AnyVerb, NotHere, Q, Verb
+from kept.model import Recalled, replace
 
 # Verbs that read or change files and settings of the person who runs the server.
 OF_THE_OWNER = frozenset(
@@ -40,14 +41,30 @@ class KeyedMemory:
     def perform(self, verb: Verb[Q, A], request: Q) -> A:
         """Perform a verb, and return the part of its answer that the key may see. Raises NotAllowed."""
         check(self._key, verb, request)
-        answer: Any = self._memory.perform(verb, request)
-        draw = _SEEN.get(verb.name)
-        if draw is not None:
-            answer = draw(self._key, answer)
+        try:
+            answer: Any = self._memory.perform(verb, request)
+        except SettingsError as error:
+            raise SettingsError(self._without_model(error.message), hint=self._without_model(error.hint)) from error
+        answer = [self._seen(one) for one in answer] if verb.name == "session.given" else self._seen(answer)
         if verb.name in WITH_PATHS and not self._key.is_owner:
             answer = _named_only(self._doors.without_paths(self._key, document(answer)))
         seen: A = answer
         return seen
+
+    def _seen(self, answer: Any) -> Any:
+        """Return the answer to a question, or the receipt of one, as the key may see it; anything else as it is."""
+        if isinstance(answer, Explained):
+            answer = shown_to(self._key, answer)
+        if isinstance(answer, Explained | Recalled) and answer.degraded is not None:
+            answer = replace(answer, degraded=self._without_model(answer.degraded))
+        return answer
+
+    def _without_model(self, sentence: str) -> str:
+        """Return the sentence with the name of the model instead of its path, unless the owner asks."""
+        model = self._memory.settings.vector_model
+        if model is None or self._key.is_owner:
+            return sentence
+        return sentence.replace(model, Path(model).name)
 
 
 def is_admin(key: Key) -> bool:
@@ -68,12 +85,6 @@ def check(key: Key, verb: AnyVerb, request: Any) -> None:
         )
     if getattr(request, "all_projects", False) and (key.projects or not is_admin(key)):
         raise NotAllowed("This key does not open all projects.", hint="Ask one project, without all_projects.")
-
-
-_SEEN: Mapping[str, Callable[[Key, Any], Any]] = {
-    "why": shown_to,
-    "session.given": lambda key, given: [shown_to(key, one) for one in given],
-}
 
 
 def _named_only(value: Any) -> Any:

@@ -43,7 +43,7 @@ ALSO: Mapping[str, Mapping[str, str]] = {
 }
 
 
-class Call(NamedTuple):
+class HttpCall(NamedTuple):
     """One request: what was asked of which memory, and the answer."""
 
     memory: Kept
@@ -51,7 +51,7 @@ class Call(NamedTuple):
     answer: Any
 
 
-class Place(NamedTuple):
+class Route(NamedTuple):
     """A method and a path, and the arguments of the verb by where they come from."""
 
     method: str
@@ -61,7 +61,7 @@ class Place(NamedTuple):
     in_body: Mapping[str, Argument]
 
 
-def place_of(verb: AnyVerb, http: str) -> Place:
+def place_of(verb: AnyVerb, http: str) -> Route:
     """Return where a verb is, and where each of its arguments comes from."""
     method, path = http.split()
     named = IN_PATH.findall(path)
@@ -69,8 +69,8 @@ def place_of(verb: AnyVerb, http: str) -> Place:
     in_path = {name: _limited(verb, _called(name, arguments), "path") for name in named}
     rest = [one for one in arguments if one.name not in named and one.singular not in named]
     if method in ("GET", "DELETE"):
-        return Place(method, path, in_path, {one.singular: _limited(verb, one, "query") for one in rest}, {})
-    return Place(method, path, in_path, {}, {one.name: _limited(verb, one, "body") for one in rest})
+        return Route(method, path, in_path, {one.singular: _limited(verb, one, "query") for one in rest}, {})
+    return Route(method, path, in_path, {}, {one.name: _limited(verb, one, "body") for one in rest})
 
 
 def _called(name: str, arguments: Sequence[Argument]) -> Argument:
@@ -93,29 +93,29 @@ def _limited(verb: AnyVerb, argument: Argument, where: str) -> Argument:
 # Answers
 
 
-def _plain(call: Call) -> Response:
+def _plain(call: HttpCall) -> Response:
     return answer(call.answer)
 
 
-def _one(call: Call) -> Response:
+def _one(call: HttpCall) -> Response:
     return answer(call.answer, headers={"ETag": etag_of(call.answer)})
 
 
-def _page(call: Call) -> Response:
+def _page(call: HttpCall) -> Response:
     return answer(page("memories", call.answer, limit=call.asked.limit))
 
 
-def _sessions(call: Call) -> Response:
+def _sessions(call: HttpCall) -> Response:
     is_full = len(call.answer) >= call.asked.limit
     return answer({"sessions": call.answer, "next": call.answer[-1].name if is_full and call.answer else None})
 
 
-def _messages(call: Call) -> Response:
+def _messages(call: HttpCall) -> Response:
     is_full = len(call.answer) >= call.asked.limit
     return answer({"messages": call.answer, "next": str(call.answer[-1].n) if is_full and call.answer else None})
 
 
-def _conflicts(call: Call) -> Response:
+def _conflicts(call: HttpCall) -> Response:
     def with_both(conflict: Conflict) -> dict[str, Any]:
         both = {side: call.memory.get(getattr(conflict, side), forgotten=True) for side in ("left", "right")}
         return {**document(conflict), **both}
@@ -123,15 +123,15 @@ def _conflicts(call: Call) -> Response:
     return answer({"conflicts": [with_both(one) for one in call.answer], "next": None})
 
 
-def _review(call: Call) -> Response:
+def _review(call: HttpCall) -> Response:
     return answer({"findings": list(call.answer), "next": None})
 
 
-def _items(call: Call) -> Response:
+def _items(call: HttpCall) -> Response:
     return answer({"items": list(map(item_document, call.answer)), "next": None})
 
 
-def _lines(call: Call) -> Response:
+def _lines(call: HttpCall) -> Response:
     def lines() -> Iterator[bytes]:
         for one in call.answer:
             yield msgspec.json.encode(document(one)) + b"\n"
@@ -139,7 +139,7 @@ def _lines(call: Call) -> Response:
     return StreamingResponse(lines(), media_type=LINES)
 
 
-ANSWERS: Mapping[str, Callable[[Call], Response]] = {
+ANSWERS: Mapping[str, Callable[[HttpCall], Response]] = {
     **dict.fromkeys(("get", "revise", "reinforce", "demote", "pin", "unpin", "forget", "restore", "resolve"), _one),
     "list": _page,
     "sessions": _sessions,
@@ -152,7 +152,7 @@ ANSWERS: Mapping[str, Callable[[Call], Response]] = {
 }
 
 
-def _answered(verb: AnyVerb, call: Call) -> Response:
+def _answered(verb: AnyVerb, call: HttpCall) -> Response:
     drawn = ANSWERS.get(verb.name)
     if drawn is not None:
         response = drawn(call)
@@ -184,7 +184,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return given
 
 
-def _given(place: Place, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
+def _given(place: Route, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request by their names there. Raises InvalidInput for one in the wrong place."""
     in_query: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
@@ -218,7 +218,7 @@ Keyed = Annotated[Kept, Depends(_keyed)]
 Body = Annotated[dict[str, Any], Depends(_body)]
 
 
-def _endpoint(verb: AnyVerb, place: Place) -> Callable[..., Response]:
+def _endpoint(verb: AnyVerb, place: Route) -> Callable[..., Response]:
     known = {**place.in_path, **place.in_query, **place.in_body}
 
     def endpoint(request: Request, memory: Keyed, body: Body) -> Response:
@@ -229,7 +229,7 @@ def _endpoint(verb: AnyVerb, place: Place) -> Callable[..., Response]:
         asked = build(verb.request, given, verb=verb.name, known=known)
         if verb.name == "revise" and (refusal := _changed_since(memory, asked.ref, request)) is not None:
             return refusal
-        return _answered(verb, Call(memory, asked, memory.perform(verb, asked)))
+        return _answered(verb, HttpCall(memory, asked, memory.perform(verb, asked)))
 
     endpoint.__doc__ = " ".join(filter(None, (HELP.get(verb.name, verb.help), verb.details)))
     return endpoint
@@ -244,7 +244,7 @@ def _changed_since(memory: Kept, ref: str, request: Request) -> Response | None:
     return Response(msgspec.json.encode(changed), status_code=412, media_type=MEDIA_TYPE)
 
 
-def _described(verb: AnyVerb, place: Place) -> dict[str, Any]:
+def _described(verb: AnyVerb, place: Route) -> dict[str, Any]:
     """Return the arguments of a route for the OpenAPI document."""
     parameters = [_parameter(name, one, "path") for name, one in place.in_path.items()]
     parameters += [_parameter(name, one, "query") for name, one in place.in_query.items()]

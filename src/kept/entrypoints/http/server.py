@@ -32,6 +32,7 @@ from kept.entrypoints.http.heads import MOST_WAITING, WaitingRoom, protocol_for
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.metrics import Figures
 from kept.entrypoints.http.problems import MEDIA_TYPE, answer_problem, problem, status_of
+from kept.entrypoints.http.rights import KeyedMemory
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.shapes import answer, returns, schemas
 from kept.entrypoints.http.visits import CODE_LIFE_S, Visits
@@ -43,6 +44,7 @@ from kept.errors import InvalidInput, KeptError
 from kept.memory.files import item_document
 from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.memory.read import RecallScope
+from kept.memory.verbs.recall import RECALL, Recall
 from kept.model import Recalled, Role
 
 PORT = 7333
@@ -170,7 +172,9 @@ def _add_front(app: FastAPI) -> None:
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
     ) -> Response:
         """Search one scope of a project: memory, items, sessions, sources or archive."""
-        return answer(request.app.state.doors.memory(project, key).recall(q, scope=scope, limit=limit))
+        doors: Doors = request.app.state.doors
+        memory = KeyedMemory(doors.memory(project, key), key, doors)
+        return answer(memory.perform(RECALL, Recall(query=q, scope=scope, limit=limit)))
 
 
 class _Tools:
