@@ -15,7 +15,7 @@ from kept import journal
 from kept.errors import Busy, Corrupt, NotAllowed, SchemaTooNew
 from kept.model import Alias, Conflict, Memory, Message, replace
 from kept.ports import ANYWHERE
-from kept.storage.findings import Finding
+from kept.storage.checkup import Finding
 from kept.storage.sqlite import SqliteStorage, backup, rows, schema
 from kept.storage.sqlite.health import check, examine, repair
 from kept.storage.sqlite.pages import wal_of

@@ -21,7 +21,7 @@ from google.adk.sessions.session import Session
 from kept.adapters.shared import as_tag, in_thread, opened
 from kept.memory import Kept
 from kept.memory.documents import Document, Get
-from kept.memory.statements import trust_of
+from kept.memory.stated import trust_of
 
 COLLECTION = "google-adk"
 MOST = 10  # memories of a search

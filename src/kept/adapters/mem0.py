@@ -15,7 +15,7 @@ from typing import Any, Self
 from kept.adapters.shared import as_tag, compares, in_thread, opened, said
 from kept.memory import Kept
 from kept.memory.documents import MOST_FOUND, Document
-from kept.memory.statements import trust_of
+from kept.memory.stated import trust_of
 from kept.model import LOW_TRUST, Trust
 from kept.text import fingerprint
 

@@ -19,7 +19,7 @@ from kept.memory.brief import memory_line
 from kept.memory.documents import Document, Get
 from kept.memory.opening import open as open_memory
 from kept.memory.sessions import OpenSession, check_session_name
-from kept.memory.statements import stated, trust_of
+from kept.memory.stated import stated, trust_of
 from kept.model import Message, MessageRole, Trust
 from kept.text import count_words, fingerprint
 

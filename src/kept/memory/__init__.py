@@ -341,7 +341,7 @@ class Kept:
         """
         is_several = isinstance(ref, Iterable) and not isinstance(ref, str | bytes | Mapping)
         targets = tuple(ref) if is_several else (ref,)  # type: ignore[arg-type]
-        receipts = perform(self._context, verbs.erase.ERASE, verbs.erase.Erase(targets=targets))
+        receipts = perform(self._context, verbs.erasure.ERASE, verbs.erasure.Erase(targets=targets))
         return receipts if is_several else receipts[0]
 
     def promote(self, ref: Ref, to: Tier = "project") -> Receipt:
@@ -369,11 +369,15 @@ class Kept:
 
     def conflicts(self, *, resolved: bool = False) -> Conflicts:
         """List the open contradictions; with `resolved`, all of them."""
-        return perform(self._context, verbs.conflicts.CONFLICTS, verbs.conflicts.ListConflicts(resolved=bool(resolved)))
+        return perform(
+            self._context, verbs.contradictions.CONFLICTS, verbs.contradictions.ListConflicts(resolved=bool(resolved))
+        )
 
     def resolve(self, conflict: Ref, keep: Ref) -> Memory:
         """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
-        return perform(self._context, verbs.conflicts.RESOLVE, verbs.conflicts.Resolve(conflict=conflict, keep=keep))
+        return perform(
+            self._context, verbs.contradictions.RESOLVE, verbs.contradictions.Resolve(conflict=conflict, keep=keep)
+        )
 
     # Sessions, tasks, narratives
 

@@ -83,8 +83,8 @@ class Reviews(Namespace):
 
         Only memories that this actor may change. `reasons` filters the list; `counts` covers all. Changes nothing.
         """
-        asked = verbs.conflicts.ListReviews(limit=limit, reasons=tuple(reasons))
-        return perform(self._context, verbs.conflicts.REVIEW, asked)
+        asked = verbs.contradictions.ListReviews(limit=limit, reasons=tuple(reasons))
+        return perform(self._context, verbs.contradictions.REVIEW, asked)
 
     def apply(self, decisions: "Iterable[Decision | str]") -> Memories:
         """Carry out all decisions, or none. Returns the changed memories, in order.
@@ -95,14 +95,14 @@ class Reviews(Namespace):
         its own, and comes first.
         """
         given = (decisions,) if isinstance(decisions, str) else tuple(decisions)
-        return perform(self._context, verbs.conflicts.DECIDE, verbs.conflicts.Decide(given=given))
+        return perform(self._context, verbs.contradictions.DECIDE, verbs.contradictions.Decide(given=given))
 
     def propose(self, draft: Draft) -> Receipt:
         """Store a draft for global memory in the project instead, and ask about it in the next review.
 
         For agents whose host cannot ask a person now.
         """
-        return perform(self._context, verbs.conflicts.PROPOSE, verbs.conflicts.Propose(draft=draft))
+        return perform(self._context, verbs.contradictions.PROPOSE, verbs.contradictions.Propose(draft=draft))
 
 
 class Files(Namespace):
@@ -115,7 +115,7 @@ class Files(Namespace):
         file in a repository. Without it, the first wait, and the second become candidates of unknown trust. Raises
         an error for an obstacle such as a symbolic link.
         """
-        return perform(self._context, verbs.files.SYNC, verbs.files.Sync(ask=ask))
+        return perform(self._context, verbs.views.SYNC, verbs.views.Sync(ask=ask))
 
     def take_edits(self) -> "list[Synced]":
         """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
@@ -131,7 +131,7 @@ class Files(Namespace):
 
     def status(self) -> "list[ViewStatus]":
         """Return where each file is, and whether it has edits."""
-        return perform(self._context, verbs.files.VIEWS, verbs.files.ListViews())
+        return perform(self._context, verbs.views.VIEWS, verbs.views.ListViews())
 
     def extract(
         self, paths: Sequence[PathOrName] = (), *, sources: bool = True, progress: Progress | None = None
@@ -141,13 +141,13 @@ class Files(Namespace):
         With `sources`, the files also become searchable as a whole, in pieces (scope `sources`). Only files changed
         since the last time are read; items of deleted files expire.
         """
-        asked = verbs.files.Extract(paths=several(paths), sources=sources, progress=progress)
-        return perform(self._context, verbs.files.EXTRACT, asked)
+        asked = verbs.views.Extract(paths=several(paths), sources=sources, progress=progress)
+        return perform(self._context, verbs.views.EXTRACT, asked)
 
     def items(self, *, type: str | None = None, source: str | None = None, limit: int = MOST_ITEMS) -> Memories:
         """List items by file and line: of one type (entity, claim, task, decision, note), of one file or folder."""
-        asked = verbs.files.ListItems(type=type, source=source, limit=limit)  # type: ignore[arg-type]
-        return perform(self._context, verbs.files.ITEMS, asked)
+        asked = verbs.views.ListItems(type=type, source=source, limit=limit)  # type: ignore[arg-type]
+        return perform(self._context, verbs.views.ITEMS, asked)
 
     def write_brain(self, folder: PathOrName) -> "Layout":
         """Write the memory of this project in Brain's layout, by agent, into a new folder."""

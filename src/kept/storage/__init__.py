@@ -16,7 +16,7 @@ from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
 from kept.storage.shared import WRITE_WAIT_S
 
 if TYPE_CHECKING:
-    from kept.storage.findings import Finding as Finding
+    from kept.storage.checkup import Finding as Finding
 
 IN_MEMORY = ":memory:"
 PORTABLE_SPACE = "project/portable"  # of a store in memory and of a JSON file that belong to no project

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kept import journal
 from kept.ports import ANYWHERE, Storage
 from kept.storage import postgres_engine
-from kept.storage.findings import Finding
+from kept.storage.checkup import Finding
 from kept.storage.shared import every
 
 if TYPE_CHECKING:

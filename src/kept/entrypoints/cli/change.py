@@ -35,7 +35,7 @@ from kept.journal import noun_of
 from kept.memory import Kept
 from kept.memory.verbs.change import DEMOTE, FORGET, PIN, REINFORCE, RESTORE, UNDO, UNPIN, One
 from kept.memory.verbs.declare import Verb
-from kept.memory.verbs.erase import ERASE, Erase
+from kept.memory.verbs.erasure import ERASE, Erase
 from kept.memory.verbs.fields import Kinds, Moment, Tags, about
 from kept.memory.verbs.upkeep import RESTORE_BACKUP
 from kept.model import GLOBAL, Event, Memory, Receipt

@@ -17,7 +17,7 @@ from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, views
 from kept.memory.files import ViewStatus, item_document, merge_texts
 from kept.memory.verbs.exchange import WRITE_BRAIN
-from kept.memory.verbs.files import EXTRACT, ITEMS
+from kept.memory.verbs.views import EXTRACT, ITEMS
 from kept.memory.views import Synced
 
 MOST_ITEMS = 100_000  # that are counted, to say how many more there are

@@ -18,7 +18,7 @@ from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, m
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
 from kept.memory.reviews import Decision, Review, ReviewFinding, parse_decision
-from kept.memory.verbs.conflicts import CONFLICTS, DECIDE, RESOLVE, REVIEW
+from kept.memory.verbs.contradictions import CONFLICTS, DECIDE, RESOLVE, REVIEW
 from kept.memory.verbs.switches import ADD_ALIAS, ALLOW, PAUSE, REMOVE_ALIAS, RESUME
 from kept.memory.verbs.upkeep import BACKUP, SCAN, UPKEEP
 from kept.model import Conflict, Memory

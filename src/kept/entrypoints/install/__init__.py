@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kept.entrypoints.install import files, toml
+from kept.entrypoints.install import disk, toml
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
 from kept.entrypoints.install.edits import ConfigEdit, IsOurs, Table, Trace, says_the_same
 from kept.entrypoints.install.ours import is_ours
@@ -76,7 +76,7 @@ class Ledger:
     def __init__(self, home: Path) -> None:
         self._file = home / LEDGER
         self.entries: dict[str, LedgerEntry] = {}
-        text = files.read(self._file)
+        text = disk.read(self._file)
         if text is not None:
             try:
                 self.entries = msgspec.json.decode(text, type=dict[str, LedgerEntry])
@@ -97,7 +97,7 @@ class Ledger:
     def save(self) -> None:
         """Write the file; without entries, remove it."""
         if self.entries:
-            files.write(self._file, msgspec.json.format(msgspec.json.encode(self.entries), indent=1).decode() + "\n")
+            disk.write(self._file, msgspec.json.format(msgspec.json.encode(self.entries), indent=1).decode() + "\n")
         else:
             self._file.unlink(missing_ok=True)
 
@@ -140,7 +140,7 @@ def plan(name: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> list[C
     if scope not in agent.scopes:
         raise InvalidInput(f"{agent.title} has no settings by project.", hint="Leave out --scope project.")
     for path in agent.files(where, scope):
-        files.check_inside(path, _project_of(path, scope, where))
+        disk.check_inside(path, _project_of(path, scope, where))
     where = replace(where, name=name_for(name, scope, where, ledger))
     return [
         _change_of(path, edits, name, scope, where, ledger)
@@ -154,8 +154,8 @@ def _change_of(
 ) -> Change:
     """Return the change that these edits make to a file of an agent."""
     title, entry = AGENTS[name].title, ledger.entries.get(str(path))
-    files.check_link(path, title)
-    before = files.text_of(path, title)
+    disk.check_link(path, title)
+    before = disk.text_of(path, title)
     base = _base(before, entry, _owned(name, scope, path, where, ledger), path, title)
     if all(isinstance(edit, Trace) for edit in edits):  # the agent writes it; we only clean up after us
         after = before
@@ -180,7 +180,7 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
     for change in changes:
         _check_unchanged(change)
         if not change.is_nothing:
-            files.check_writable(change.path)
+            disk.check_writable(change.path)
     done = []
     for change in changes:
         entry = ledger.entries.get(str(change.path))
@@ -196,7 +196,7 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
 
 def _is_noted(change: Change, entry: LedgerEntry) -> bool:
     """Return True if the file stays as it is and the ledger has it already."""
-    is_same = entry.written == files.digest(change.after) or entry.base == change.base
+    is_same = entry.written == disk.digest(change.after) or entry.base == change.base
     return change.is_nothing and entry.called == change.called and is_same
 
 
@@ -206,8 +206,8 @@ def _entry_of(change: Change, name: str, scope: Scope, entry: LedgerEntry | None
         agent=name,
         scope=scope,
         base=change.base,
-        written=files.digest(change.after),
-        folders=tuple(map(str, files.missing_folders(change.path))) or (entry.folders if entry else ()),
+        written=disk.digest(change.after),
+        folders=tuple(map(str, disk.missing_folders(change.path))) or (entry.folders if entry else ()),
         tables=entry.tables if entry else (),
         called=change.called,
         inside=str(change.inside) if change.inside else None,
@@ -216,15 +216,15 @@ def _entry_of(change: Change, name: str, scope: Scope, entry: LedgerEntry | None
 
 def add_tables(name: str, scope: Scope, path: Path, tables: Sequence[Table], ledger: Ledger) -> None:
     """Add more tables to a TOML file of an agent that has been installed."""
-    before = files.read(path)
+    before = disk.read(path)
     entry = ledger.entries.get(str(path)) or LedgerEntry(agent=name, scope=scope, base=before, written="")
     text = before or ""
     for table in tables:
         text = table.apply(text)
     known = dict.fromkeys((*entry.tables, *(table.path for table in tables)))
-    ledger.entries[str(path)] = replace(entry, written=files.digest(text), tables=tuple(known))
+    ledger.entries[str(path)] = replace(entry, written=disk.digest(text), tables=tuple(known))
     ledger.save()
-    files.write(path, text)
+    disk.write(path, text)
 
 
 def _added_later(text: str | None, entry: LedgerEntry | None) -> list[Table]:
@@ -267,7 +267,7 @@ def _owners(name: str, agent: str, scope: Scope, where: MachineFacts) -> Iterato
     """Yield each file with an entry of this name, and whose entry it is."""
     title = AGENTS[agent].title
     for path, edits in AGENTS[agent].files(replace(where, name=name), scope).items():
-        text = None if path.is_relative_to(where.plugin) else files.text_of(path, title)
+        text = None if path.is_relative_to(where.plugin) else disk.text_of(path, title)
         for edit in edits if text else ():
             with _named(path, title):
                 value = edit.holder(text or "")
@@ -321,15 +321,15 @@ def plan_removal(path: str, entry: LedgerEntry, where: MachineFacts, ledger: Led
     agent = AGENTS.get(entry.agent)
     title = agent.title if agent else entry.agent
     inside = Path(entry.inside) if entry.inside else None
-    files.check_inside(file, inside)
+    disk.check_inside(file, inside)
     edits = _owned(entry.agent, entry.scope, file, where, ledger) if agent else []
-    before = files.text_of(file, title)
+    before = disk.text_of(file, title)
     after = _base(before, entry, edits, file, title)
     return Change(path=file, before=before, after=after, inside=inside)
 
 
 def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger) -> Removal:
-    """Remove Kept from these files. The ledger drops each file once it is done; a refused file stays in it."""
+    """Remove Kept from these disk. The ledger drops each file once it is done; a refused file stays in it."""
     planned, refused = list[tuple[str, Change]](), list[KeptError]()
     for path, entry in entries.items():  # all before the first is written: several files tell whose a name is
         try:
@@ -355,7 +355,7 @@ def _remove_folders(entries: Iterable[LedgerEntry]) -> None:
     """Remove the folders that we made for files, if they are empty."""
     folders = {Path(folder) for entry in entries for folder in entry.folders}
     for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
-        files.remove_if_empty(folder)
+        disk.remove_if_empty(folder)
 
 
 def _base(
@@ -364,7 +364,7 @@ def _base(
     """Return the text without us: the text before us if nothing changed it since, else the rest without our entries."""
     if before is None:
         return None
-    if entry and files.digest(before) == entry.written:
+    if entry and disk.digest(before) == entry.written:
         return entry.base
     text, base = before, (entry.base or "") if entry else before
     added: list[OwnedEdit] = [(Table(table, {}), lambda value: True) for table in (entry.tables if entry else ())]
@@ -397,16 +397,16 @@ def _named(path: Path, title: str) -> Iterator[None]:
 
 def _put(change: Change) -> None:
     """Write a change, if the file is still as it was planned."""
-    files.check_inside(change.path, change.inside)
+    disk.check_inside(change.path, change.inside)
     _check_unchanged(change)
     if change.after is None:
         change.path.resolve().unlink(missing_ok=True)  # a link that led to nothing before us does so again
     else:
-        files.write(change.path, change.after)
+        disk.write(change.path, change.after)
 
 
 def _check_unchanged(change: Change) -> None:
-    if not change.is_nothing and files.read(change.path) != change.before:
+    if not change.is_nothing and disk.read(change.path) != change.before:
         raise InvalidInput(
             f"{change.path} was changed by another program in the meantime. It was left as it is.",
             hint="Run the command again.",

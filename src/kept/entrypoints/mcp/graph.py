@@ -1,7 +1,7 @@
 """The knowledge graph of the MCP reference server memory, over a project: `kept mcp --graph`.
 
-Nine tools with its names, arguments and answers, so that its users can switch. `kept.memory.graph` stores what they
-send and says how.
+Nine tools with its names, arguments and answers, so that its users can switch. `kept.memory.knowledge_graph` stores
+what they send and says how.
 """
 
 import json
@@ -13,7 +13,7 @@ from kept.entrypoints.mcp.graph_arguments import GraphArgument, checked, schema_
 from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.entrypoints.mcp.views import MemoryView
 from kept.memory import Kept
-from kept.memory.graph import KnowledgeGraph, Nodes
+from kept.memory.knowledge_graph import KnowledgeGraph, Nodes
 
 
 def _create_entities(call: Call) -> ToolAnswer:

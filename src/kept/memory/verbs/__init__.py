@@ -17,10 +17,9 @@ from kept.memory.verbs.declare import perform as perform
 if TYPE_CHECKING:
     from kept.memory.verbs import brief as brief
     from kept.memory.verbs import change as change
-    from kept.memory.verbs import conflicts as conflicts
-    from kept.memory.verbs import erase as erase
+    from kept.memory.verbs import contradictions as contradictions
+    from kept.memory.verbs import erasure as erasure
     from kept.memory.verbs import exchange as exchange
-    from kept.memory.verbs import files as files
     from kept.memory.verbs import knowledge as knowledge
     from kept.memory.verbs import read as read
     from kept.memory.verbs import recall as recall
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from kept.memory.verbs import switches as switches
     from kept.memory.verbs import tasks as tasks
     from kept.memory.verbs import upkeep as upkeep
+    from kept.memory.verbs import views as views
 else:
 
     def __getattr__(name):
@@ -44,13 +44,13 @@ TOPICS = (
     "change",
     "brief",
     "read",
-    "erase",
-    "conflicts",
+    "erasure",
+    "contradictions",
     "switches",
     "sessions",
     "tasks",
     "knowledge",
-    "files",
+    "views",
     "exchange",
     "upkeep",
 )

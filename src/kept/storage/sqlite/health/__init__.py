@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from kept.storage.findings import RESTORE, Finding
+from kept.storage.checkup import RESTORE, Finding
 from kept.storage.sqlite.health.check import DONE_BY_FIX, run_checks
 from kept.storage.sqlite.health.fallback import way_back
 from kept.storage.sqlite.health.recovery import repair, seal_if_whole

@@ -18,7 +18,7 @@ from msgspec import Struct
 from kept import text
 from kept.errors import InvalidInput, KeptError, SchemaTooNew, SettingsError
 from kept.model import NOUNS, Memory
-from kept.storage.findings import FIX, NAMED, REBUILD, RESTORE, Finding, counted, named, size
+from kept.storage.checkup import FIX, NAMED, REBUILD, RESTORE, Finding, counted, named, size
 from kept.storage.lock import Turns, held
 from kept.storage.messages import from_pack
 from kept.storage.shared import is_tombstone, prepare

@@ -14,7 +14,7 @@ import apsw
 from msgspec import Struct
 
 from kept.errors import KeptError
-from kept.storage.findings import Finding, counted
+from kept.storage.checkup import Finding, counted
 from kept.storage.sqlite import acknowledged, backup, encoding, erase
 from kept.storage.sqlite.health.check import look
 

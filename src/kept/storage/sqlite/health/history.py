@@ -16,7 +16,7 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Corrupt
 from kept.model import NOUNS, SMALL_NOUNS, Conflict, Event, Memory, Record
-from kept.storage.findings import NAMED, RESTORE, Finding, named
+from kept.storage.checkup import NAMED, RESTORE, Finding, named
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.encoding import uid_blob, uid_text
 

@@ -17,8 +17,8 @@ import apsw
 from kept import text
 from kept.errors import Busy
 from kept.model import NOUNS, Memory
+from kept.storage.checkup import RESTORE, Finding, counted, named
 from kept.storage.files import sync, unused, write_synced
-from kept.storage.findings import RESTORE, Finding, counted, named
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, erase, index, messages, pages, rows, schema, vectors
