@@ -229,9 +229,9 @@ class Group(Command, click.Group):
         return super().get_command(ctx, cmd_name) or self._derived().get(cmd_name)
 
     def _derived(self) -> "dict[str, Command]":
-        from kept.entrypoints.cli.whole import commands_below  # loads every verb: only for help and rare commands
-
-        return commands_below(self.name or "")
+        """Return the derived commands by their names. Like the modules of the catalog, theirs is loaded when needed."""
+        found: dict[str, Command] = import_module(f"{__package__}.{WHOLE}").commands_below(self.name or "")
+        return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
