@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from kept.entrypoints.cli.change import given_file
-from kept.entrypoints.cli.derived import given_text
+from kept.entrypoints.cli.derived import given_file, given_text
 from kept.entrypoints.cli.frame import command, group, limit_option, session_named, yes_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, memories, name_of, size
