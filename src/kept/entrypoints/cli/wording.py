@@ -9,10 +9,11 @@ from typing import Any
 import click
 import msgspec
 
+from kept.entrypoints.cli.amounts import ago as ago
+from kept.entrypoints.cli.amounts import counted as counted
 from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Line, Strong, nearest
 from kept.model import KINDS, Event, Memory, canonical_kind
 
-_UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
 _SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic")
@@ -30,20 +31,6 @@ def event_document(event: Event) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(event)
     del fields["salt"]
     return fields
-
-
-def ago(at: datetime, now: datetime) -> str:
-    """How long ago, in the largest unit that fits: "just now", "5 minutes ago", "2 months ago"."""
-    seconds = (now - at).total_seconds()
-    for unit, size in _UNITS:
-        if seconds >= size:
-            return f"{counted(int(seconds // size), unit)} ago"
-    return "just now"  # also when the clock of another machine is ahead
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """ "1 memory", "2 memories"."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def counted_kinds(counts: Mapping[str, int]) -> str:
