@@ -6,17 +6,16 @@ come from one table, `ON_MEMORIES`.
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import click
 from msgspec import Struct
 
 from kept.entrypoints.cli.completion import complete_ref
-from kept.entrypoints.cli.derived import options_from, options_of, request_of
-from kept.entrypoints.cli.edit import disagreements
+from kept.entrypoints.cli.derived import given_file, options_from, options_of, request_of
 from kept.entrypoints.cli.frame import Command, command, message_named, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line
+from kept.entrypoints.cli.receipts import disagreements, known_task
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
@@ -28,8 +27,7 @@ from kept.entrypoints.cli.wording import (
     name_of,
     what_changed,
 )
-from kept.entrypoints.cli.write import known_task
-from kept.errors import InvalidInput, NotFound
+from kept.errors import NotFound
 from kept.ids import is_ref
 from kept.journal import noun_of
 from kept.memory import Kept
@@ -64,17 +62,6 @@ class Filters(Struct, frozen=True, kw_only=True):
         if not found:
             raise NotFound("No memory passes the filters.", hint="`kept list` shows what there is.")
         return found
-
-
-def given_file(name: str) -> Path:
-    """Return the database file that a person named. Raises InvalidInput for a name that SQLite could not open."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("That file name is not UTF-8; SQLite cannot open it.", hint="Give another name.") from None
-    if not name or "\0" in name:
-        raise InvalidInput("That is not a file name.", hint="Give a path such as backups/web-app.db.")
-    return Path(name)
 
 
 # Bulk changes

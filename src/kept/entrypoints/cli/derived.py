@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
 from typing import Any
 
 import click
@@ -155,7 +156,7 @@ def _values(argument: Argument, *, is_single: bool = True) -> dict[str, Any]:
     return {"shell_complete": COMPLETIONS.get(argument.name)}
 
 
-# Texts
+# Texts and files
 
 
 def given_text(words: tuple[str, ...]) -> str:
@@ -191,6 +192,17 @@ def _from_standard_input() -> str:
             f"The text on standard input is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}.",
             hint="Convert it first, for example with iconv.",
         ) from None
+
+
+def given_file(name: str) -> Path:
+    """Return the database file that a person named. Raises InvalidInput for a name that SQLite could not open."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("That file name is not UTF-8; SQLite cannot open it.", hint="Give another name.") from None
+    if not name or "\0" in name:
+        raise InvalidInput("That is not a file name.", hint="Give a path such as backups/web-app.db.")
+    return Path(name)
 
 
 # Callbacks: from text to values

@@ -8,9 +8,8 @@ import click
 from kept.entrypoints.cli.derived import given_text, options_of, request_of
 from kept.entrypoints.cli.frame import command, yes_option
 from kept.entrypoints.cli.invocation import Invocation, Line
-from kept.entrypoints.cli.wording import as_document, bracketed, name_of
-from kept.entrypoints.cli.write import BOTH_SIDES, check_kind
-from kept.entrypoints.wording import contradictions, refs
+from kept.entrypoints.cli.receipts import check_kind, disagreements
+from kept.entrypoints.cli.wording import as_document, name_of
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.verbs.change import REVISE
@@ -37,20 +36,6 @@ def revise_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
         revised = memory.perform(REVISE, asked)
         found = disagreements(memory, revised)
     invocation.answer(as_document(revised), [(name_of(revised), " is revised."), *found])
-
-
-def disagreements(memory: Kept, changed: Memory) -> list[Line]:
-    """The contradictions that were found when a memory was revised or restored, just now."""
-    found = [
-        conflict
-        for conflict in memory.conflicts(resolved=True)
-        if changed.uid in (conflict.left, conflict.right) and conflict.detected_at == changed.updated_at
-    ]
-    name = bracketed(changed.ref)
-    over = [memory.get(one.right, forgotten=True).ref for one in found if one.resolved_at is not None]
-    lines: list[Line] = [f"{name} replaces {refs(over)}."] if over else []
-    unsettled = [one.ref for one in found if one.resolved_at is None]
-    return [*lines, *contradictions(unsettled, name, advice=BOTH_SIDES)]
 
 
 @command

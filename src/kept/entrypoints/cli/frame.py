@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 import kept
 from kept import access
+from kept.entrypoints.cli.amounts import ago
 from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
 from kept.entrypoints.cli.invocation import Invocation, nearest, run, wants_json
-from kept.entrypoints.cli.wording import ago
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
 from kept.model import Session

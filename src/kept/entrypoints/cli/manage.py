@@ -10,8 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from kept.entrypoints.cli.change import given_file
-from kept.entrypoints.cli.derived import chosen_tier, given_text, global_option, options_of, request_of
+from kept.entrypoints.cli.derived import chosen_tier, given_file, given_text, global_option, options_of, request_of
 from kept.entrypoints.cli.frame import command, group, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, memories, name_of, size

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, group, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.receipts import answer_receipt
 from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, memory_lines, name_of
-from kept.entrypoints.cli.write import answer_receipt
 from kept.errors import NotFound
 from kept.memory import Kept
 from kept.memory.tasks import ENDS, OpenTask

@@ -9,10 +9,11 @@ from typing import Any
 import click
 import msgspec
 
+from kept.entrypoints.cli.amounts import ago as ago
+from kept.entrypoints.cli.amounts import counted as counted
 from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Line, Strong, nearest
-from kept.model import KINDS, Event, Memory, canonical_kind
+from kept.model import KINDS, Event, Memory, Message, canonical_kind
 
-_UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
 _SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic")
@@ -30,20 +31,6 @@ def event_document(event: Event) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(event)
     del fields["salt"]
     return fields
-
-
-def ago(at: datetime, now: datetime) -> str:
-    """How long ago, in the largest unit that fits: "just now", "5 minutes ago", "2 months ago"."""
-    seconds = (now - at).total_seconds()
-    for unit, size in _UNITS:
-        if seconds >= size:
-            return f"{counted(int(seconds // size), unit)} ago"
-    return "just now"  # also when the clock of another machine is ahead
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """ "1 memory", "2 memories"."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def counted_kinds(counts: Mapping[str, int]) -> str:
@@ -109,6 +96,19 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
         (name_of(memory), f" {memory.item_type or memory.kind}: ", first),
         *(("    ", line) for line in rest),
         Dim("    " + " · ".join(part for part in about if part)),
+    ]
+
+
+def message_lines(message: Message, invocation: Invocation, *, name: str = "") -> list[Line]:
+    """A message: its name, by default its number, who said it and when, and the text."""
+    who = message.speaker or message.role
+    at = f"  {local(message.at, invocation.zone)}" if message.at else ""
+    said = message.content if message.input is None else f"{message.name} {msgspec.json.encode(message.input).decode()}"
+    first, *rest = said.split("\n")
+    return [
+        (Strong(f"{name or f'#{message.n}':>4} {who}"), Dim(at)),
+        ("     ", first),
+        *(("     ", line) for line in rest),
     ]
 
 

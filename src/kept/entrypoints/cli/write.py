@@ -1,22 +1,17 @@
-"""`kept remember`, and the words about a stored draft. `kept undo` undoes it."""
+"""`kept remember`. `kept undo` undoes it."""
 
 from typing import Any
 
 import click
-import msgspec
 from msgspec.structs import replace
 
 from kept.entrypoints.cli.derived import chosen_tier, global_option, options_of, request_of
 from kept.entrypoints.cli.frame import command, yes_option
-from kept.entrypoints.cli.invocation import FAILED, Invocation, Line
-from kept.entrypoints.cli.wording import as_document, name_of
-from kept.entrypoints.wording import receipt_details, receipt_lines, receipt_sentence
-from kept.errors import NotFound
+from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.cli.receipts import answer_receipt, check_kind, known_task
 from kept.memory import Kept
 from kept.memory.verbs.remember import REMEMBER, Remember
-from kept.model import KINDS, Receipt, canonical_kind
-
-BOTH_SIDES = "`kept conflicts` shows both sides."
+from kept.model import Receipt
 
 
 @command
@@ -46,38 +41,3 @@ def _remember_for_task(memory: Kept, task: str, asked: Remember) -> Receipt:
     about = {name: getattr(asked, name) for name in asked.__struct_fields__ if name not in ("content", "session")}
     about["source"] = replace(source, session=asked.session or source.session)
     return memory.task(known_task(memory, task)).remember(asked.content, **about)
-
-
-def check_kind(invocation: Invocation, memory: Kept, kind: str, *, yes: bool) -> None:
-    """Ask about a kind that is nearly one of Kept's. Any other word is a kind of its own, as is one that is in use."""
-    word = canonical_kind(kind)
-    if word not in KINDS and not memory.list(kinds=[word], limit=1):
-        invocation.check_name(word, KINDS, "kind", yes=yes)
-
-
-def known_task(memory: Kept, id: str) -> str:
-    """Return the id if there is such a task: a typing error must not begin one. Raises NotFound."""
-    if id not in {task.name for task in memory.tasks(archived=True)}:
-        raise NotFound(f"There is no task {id[:60]!r}.", hint="`kept task list` shows them.")
-    return id
-
-
-def answer_receipt(invocation: Invocation, receipt: Receipt, first: Line | None = None) -> None:
-    """Say what became of a draft, with `first` as the sentence for one that was stored; a refusal ends the command."""
-    document = msgspec.to_builtins(receipt)
-    if receipt.memory is not None:
-        document["memory"] = as_document(receipt.memory)
-    if receipt.outcome != "refused":
-        invocation.answer(document, [first or _outcome(receipt), *receipt_details(receipt, of_conflicts=BOTH_SIDES)])
-        return
-    if invocation.as_json:
-        invocation.answer(document, ())
-    else:
-        invocation.tell(*receipt_lines(receipt))
-    click.get_current_context().exit(FAILED)
-
-
-def _outcome(receipt: Receipt) -> Line:
-    assert receipt.memory is not None
-    before, after = receipt_sentence(receipt)
-    return before, name_of(receipt.memory), after
