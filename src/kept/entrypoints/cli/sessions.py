@@ -16,7 +16,7 @@ from msgspec import Struct
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import group, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import ago, as_document, counted, counted_kinds, local, memory_lines
+from kept.entrypoints.cli.wording import ago, as_document, counted, counted_kinds, memory_lines, message_lines
 from kept.errors import InvalidInput
 from kept.journal import noun_of
 from kept.memory import Kept
@@ -26,7 +26,7 @@ from kept.memory.verbs.declare import A, Q, Verb
 from kept.memory.verbs.exchange import ImportTranscripts
 from kept.memory.verbs.recall import RECALL, Recall
 from kept.memory.verbs.sessions import COMPACT, FINDINGS, FINISH, FORK, LIST_SESSIONS, RECORD
-from kept.model import Memory, Message, Session
+from kept.model import Memory, Session
 
 SEARCHED_BY = {"query", "limit", "since", "until", "by", "packed"}
 
@@ -101,19 +101,6 @@ def show_session(invocation: Invocation, *, window: bool, limit: int | None, **g
 def _finding_lines(findings: Sequence[Memory], invocation: Invocation) -> Iterator[Line]:
     for finding in findings:
         yield from memory_lines(finding, invocation.clock())
-
-
-def message_lines(message: Message, invocation: Invocation, *, name: str = "") -> list[Line]:
-    """A message: its name, by default its number, who said it and when, and the text."""
-    who = message.speaker or message.role
-    at = f"  {local(message.at, invocation.zone)}" if message.at else ""
-    said = message.content if message.input is None else f"{message.name} {msgspec.json.encode(message.input).decode()}"
-    first, *rest = said.split("\n")
-    return [
-        (Strong(f"{name or f'#{message.n}':>4} {who}"), Dim(at)),
-        ("     ", first),
-        *(("     ", line) for line in rest),
-    ]
 
 
 @session_command.command("search")

@@ -7,8 +7,7 @@ from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, message_named
 from kept.entrypoints.cli.invocation import Invocation, Line
 from kept.entrypoints.cli.read import heir_of
-from kept.entrypoints.cli.sessions import message_lines
-from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, name_of, state
+from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, message_lines, name_of, state
 from kept.memory.verbs.read import GET
 from kept.model import Memory
 

@@ -159,7 +159,8 @@ def edit_task(invocation: Invocation, *, task: str, unblocked: bool, **given: An
 def change_state(invocation: Invocation, **given: Any) -> None:
     """Change the state of a task.
 
-    done, failed and cancelled end it and archive its notes. `kept undo` brings the notes back as well.
+    STATE is pending, active, blocked, done, failed or cancelled. The last three end the task and archive its notes.
+    `kept undo` brings the notes back as well.
     """
     asked = request_of(SET_STATE, given)
     with invocation.open() as memory:

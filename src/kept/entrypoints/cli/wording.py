@@ -12,7 +12,7 @@ import msgspec
 from kept.entrypoints.cli.amounts import ago as ago
 from kept.entrypoints.cli.amounts import counted as counted
 from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Line, Strong, nearest
-from kept.model import KINDS, Event, Memory, canonical_kind
+from kept.model import KINDS, Event, Memory, Message, canonical_kind
 
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
@@ -96,6 +96,19 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
         (name_of(memory), f" {memory.item_type or memory.kind}: ", first),
         *(("    ", line) for line in rest),
         Dim("    " + " · ".join(part for part in about if part)),
+    ]
+
+
+def message_lines(message: Message, invocation: Invocation, *, name: str = "") -> list[Line]:
+    """A message: its name, by default its number, who said it and when, and the text."""
+    who = message.speaker or message.role
+    at = f"  {local(message.at, invocation.zone)}" if message.at else ""
+    said = message.content if message.input is None else f"{message.name} {msgspec.json.encode(message.input).decode()}"
+    first, *rest = said.split("\n")
+    return [
+        (Strong(f"{name or f'#{message.n}':>4} {who}"), Dim(at)),
+        ("     ", first),
+        *(("     ", line) for line in rest),
     ]
 
 

@@ -16,7 +16,7 @@ from kept.memory.layout import Layout
 from kept.memory.move import Moved
 from kept.memory.transfer import Exported
 from kept.memory.verbs.declare import NO_AGENT, NO_SERVER, NotHere, Returns, Verb
-from kept.memory.verbs.fields import PYTHON_ONLY, Since, about
+from kept.memory.verbs.fields import PYTHON_ONLY, Moment, about
 from kept.model import Memory
 
 DryRun = Annotated[bool, about("Only count; change nothing.")]
@@ -37,7 +37,7 @@ class ExportTo(Struct, frozen=True, kw_only=True):
         Annotated[
             str,
             about(
-                "kept, markdown, obsidian, praxis, server-memory or csv; by default as the file ends, else kept.",
+                "kept, markdown, obsidian, praxis, server-memory or csv; by default by its ending, else kept.",
                 metavar="FORMAT",
             ),
         ]
@@ -54,7 +54,7 @@ class ImportFrom(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
     confirm: Annotated[bool, about("Vouch for all of them: they are confirmed at once.")] = False
     from_project: (
-        Annotated[str, about("The name that the other program has for this project.", metavar="NAME")] | None
+        Annotated[str, about("claude-mem: its name for this project; by default the folder's.", metavar="NAME")] | None
     ) = None
     progress: Progress = None
 
@@ -64,8 +64,8 @@ class ImportTranscripts(Struct, frozen=True, kw_only=True):
 
     program: Annotated[str, about("The program.", metavar="PROGRAM")]
     path: Annotated[str, about("The file or folder.", metavar="PATH")] = ""
-    here: Annotated[bool, about("Only sessions of this project.")] = False
-    since: Since = None
+    here: Annotated[bool, about("Of transcripts, only sessions of this project.")] = False
+    since: Annotated[Moment, about("Only transcripts that changed since then.", metavar="DATE")] | None = None
     dry_run: DryRun = False
     paths: Annotated[Any, PYTHON_ONLY] = None
     progress: Progress = None

@@ -45,7 +45,7 @@ class Append(Struct, frozen=True, kw_only=True):
     """A message."""
 
     session: SessionName
-    role: Annotated[MessageRole, about("Who speaks.")]
+    role: Annotated[MessageRole, about("Who speaks.", metavar="ROLE")]
     content: Annotated[str, about("The text.", metavar="TEXT", is_text=True)] = ""
     id: Annotated[str, about("Its id: a message with a known id is not added again.", metavar="ID")] | None = None
     name: Annotated[str, about("The name of the tool.", metavar="TOOL")] | None = None

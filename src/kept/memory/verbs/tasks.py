@@ -32,7 +32,9 @@ class ListTasks(Struct, frozen=True, kw_only=True):
 class SetTask(Struct, frozen=True, kw_only=True):
     """A task, and the fields that are set."""
 
-    id: Annotated[str, about("The id of the task; by default a new one.", metavar="TASK")] | None = None
+    id: Annotated[str, about("The id of the task; by default a new one, such as TASK-001.", metavar="TASK")] | None = (
+        None
+    )
     description: Annotated[str, about("What is to be done.", metavar="TEXT", is_text=True)] | None = None
     milestone: Annotated[str, about("The milestone it belongs to.", metavar="NAME")] | None = None
     priority: Annotated[int, about("1 comes first.", metavar="NUMBER", least=1, most=1000)] | None = None
@@ -54,7 +56,7 @@ class SetState(Struct, frozen=True, kw_only=True):
     """A task and its new state."""
 
     task: TaskName
-    state: Annotated[TaskState, about("The new state of the task with that id.")]
+    state: Annotated[TaskState, about("The new state of the task with that id.", metavar="STATE")]
 
 
 class AddReasoning(Struct, frozen=True, kw_only=True):

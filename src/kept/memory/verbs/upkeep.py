@@ -44,14 +44,14 @@ class RestoreBackup(Struct, frozen=True, kw_only=True):
 class Scan(Struct, frozen=True, kw_only=True):
     """A scan for secrets."""
 
-    fix: Annotated[bool, about("Take them out.")] = False
+    fix: Annotated[bool, about("Remove the secrets, also from the history.")] = False
 
 
 class Doctor(Struct, frozen=True, kw_only=True):
     """A check of the files."""
 
-    deep: Annotated[bool, about("Compare every memory with its journal and its index.")] = False
-    fix: Annotated[bool, about("Repair first what can be repaired.")] = False
+    deep: Annotated[bool, about("Compare every memory with its journal and its index; takes longer.")] = False
+    fix: Annotated[bool, about("Repair damage; a damaged file is kept beside the new one.")] = False
 
 
 class VectorsOn(Struct, frozen=True, kw_only=True):
