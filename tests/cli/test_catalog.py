@@ -10,7 +10,7 @@ from kept.entrypoints.cli import catalog, recall, sessions
 from kept.entrypoints.cli.frame import Command, root
 from kept.entrypoints.cli.tour import WALK
 from kept.exchange.transcripts import PARSERS
-from kept.memory.brief import SHARE_TOKENS
+from kept.memory.share import SHARE_TOKENS
 from kept.recall.briefing import STYLES
 
 FOLDER = Path(catalog.__file__).parent

@@ -7,28 +7,29 @@ Every method builds the request of its verb and performs it; `verbs/` declares e
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from kept.memory import verbs
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
-from kept.memory.namespaces import Aliases, Files, Knowledge, Pauses, Reviews, Store, Vectors
 from kept.memory.signals import Subscriber
-from kept.memory.verbs import perform
-from kept.memory.verbs.declare import A, Q, Verb
+from kept.memory.verbs import A, Q, perform
 from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
 from kept.settings import Settings
 
 if TYPE_CHECKING:
-    from kept.memory.brief import Shared
     from kept.memory.erase import Erasable
     from kept.memory.imports import ImportedTranscript
+    from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Vectors
     from kept.memory.narratives import ListedNarrative, Narrative
     from kept.memory.read import ListStatus
     from kept.memory.receipts import Explained
     from kept.memory.sessions import OpenSession
+    from kept.memory.share import Shared
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import Upkept
+    from kept.memory.verbs.declare import Verb
     from kept.recall import RecallScope
 
 
@@ -59,7 +60,7 @@ class Kept:
         """The settings in force."""
         return self._context.settings
 
-    def perform(self, verb: Verb[Q, A], request: Q) -> A:
+    def perform(self, verb: "Verb[Q, A]", request: Q) -> A:
         """Perform a verb of `kept.memory.verbs`, for doors that are derived from its row."""
         return perform(self._context, verb, request)
 
@@ -453,37 +454,43 @@ class Kept:
 
     # Namespaces
 
+    @cached_property
+    def _namespaces(self) -> "Namespaces":
+        from kept.memory.namespaces import Namespaces  # a prompt uses none of them
+
+        return Namespaces(self._context)
+
     @property
-    def aliases(self) -> Aliases:
+    def aliases(self) -> "Aliases":
         """Words that stand for others in a recall: add, remove, list."""
-        return Aliases(self._context)
+        return self._namespaces.aliases
 
     @property
-    def files(self) -> Files:
+    def files(self) -> "Files":
         """The files beside the store that people read and edit: sync, status."""
-        return Files(self._context)
+        return self._namespaces.files
 
     @property
-    def pauses(self) -> Pauses:
+    def pauses(self) -> "Pauses":
         """Automatic capture and injection: pause, resume, status."""
-        return Pauses(self._context)
+        return self._namespaces.pauses
 
     @property
-    def vectors(self) -> Vectors:
+    def vectors(self) -> "Vectors":
         """The vectors of profile `hybrid`: on, off, check, limits, status."""
-        return Vectors(self._context)
+        return self._namespaces.vectors
 
     @property
-    def reviews(self) -> Reviews:
+    def reviews(self) -> "Reviews":
         """Stale, duplicate and conflicting memories: list, apply."""
-        return Reviews(self._context)
+        return self._namespaces.reviews
 
     @property
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> "Knowledge":
         """Typed shortcuts: add_decision, add_convention, add_failure, add_preference, add_pattern, and their lists."""
-        return Knowledge(self._context)
+        return self._namespaces.knowledge
 
     @property
-    def store(self) -> Store:
+    def store(self) -> "Store":
         """The store as a whole: backup, restore, export, scan, allow, configure, replay, pack_sessions."""
-        return Store(self._context)
+        return self._namespaces.store

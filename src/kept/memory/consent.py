@@ -12,8 +12,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from kept import access
-from kept.errors import NotAllowed
-from kept.model import Actor, Memory, Record
+from kept.model import Memory, Record
 from kept.ports import R, Stamp, Storage, Transaction
 from kept.text import visible
 
@@ -159,16 +158,6 @@ class Watched:
 
 def _goes_unasked(effect: Effect) -> bool:
     return access.goes_unasked(effect.before, effect.after, effect.action, is_heard=effect.is_heard)
-
-
-def refusal(actor: Actor, to: str, *, was_asked: bool) -> NotAllowed:
-    """The error for a change that no person has agreed to."""
-    if was_asked:
-        return NotAllowed(f"{access.who(actor)} may not {to}: the answer was no. Nothing was changed.")
-    return NotAllowed(
-        f"{access.who(actor)} may not {to} without a person's yes, and nobody can be asked.",
-        hint="Give `confirm=` to kept.open, add `--yes`, or act `--as admin`.",
-    )
 
 
 def _quoted(memory: Memory) -> str:

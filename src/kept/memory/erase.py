@@ -20,12 +20,12 @@ from msgspec import Struct, field
 
 from kept import journal, text
 from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
-from kept.memory import views
+from kept.memory import memory_md, views
 from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref, as_it_is, global_first
-from kept.memory.findings import unlabelled
 from kept.memory.knowledge import FROM_UID
 from kept.memory.library import write_items_json
 from kept.memory.sessions import OpenSession
+from kept.memory.summaries import unlabelled
 from kept.memory.tasks import OpenTask
 from kept.model import ERASED, GLOBAL, Alias, Memory, Message, Receipt, Session, Task, replace
 from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
@@ -200,7 +200,7 @@ def _clean_files(
     steps: list[Callable[[], list[str] | None]] = [
         partial(_write_mirrors, context, storage, todo.sessions, found),
         partial(_write_items, context, storage),
-        partial(views.erase_from, context, storage, todo.ids, erase),
+        partial(views.erase_from, context, storage, partial(memory_md.without_erased, ids=todo.ids, erase=erase)),
         partial(_remove_drafts, context, storage),
     ]
     if todo.has_tasks:

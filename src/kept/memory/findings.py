@@ -6,7 +6,6 @@ the whole does not confirm is withdrawn; a finding that stays keeps its id; one 
 has forgotten, is not taken again.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -14,19 +13,19 @@ from msgspec import Struct
 
 from kept.memory import counts, write
 from kept.memory.context import Context, Memories
+from kept.memory.summaries import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
-from kept.ports import ANYTHING, Reader, Stamp, Storage, Transaction, Where
+from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.tables import PRESETS
-from kept.text import fingerprint, sentences
+from kept.text import fingerprint
 from kept.writing import admit, pipeline
 from kept.writing.clauses import tells_of_change
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known
 from kept.writing.extraction import OPEN, Extracted, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
-from kept.writing.passages import SAID, Buried, Passages
 from kept.writing.quotes import Quotes
 from kept.writing.values import may_change
 
@@ -116,99 +115,6 @@ def findings_of(reader: Reader, name: str) -> Memories:
 def is_finding(memory: Memory) -> bool:
     """Whether a memory was taken out of a conversation, and not stored on purpose."""
     return memory.kind != "summary" and memory.source.origin not in admit.DELIBERATE and memory.key is not None
-
-
-def summary_of(reader: Reader, name: str) -> Memory | None:
-    """The live summary of a session."""
-    return _summary_in(reader, Where(session=name, kinds=("summary",)))
-
-
-def _summary_in(reader: Reader, where: Where) -> Memory | None:
-    found = reader.select(where, limit=100)
-    return next((memory for memory in found if memory.source.origin == "narrative"), None)
-
-
-# What a summary does not tell
-
-
-def tellable(storage: Storage, name: str, texts: Sequence[str]) -> list[str]:
-    """The texts without the lines and sentences that a summary of this session must not tell.
-
-    These are findings of the session, or of one it was forked from, that were forgotten or replaced by another
-    statement, and passages that were erased here.
-    """
-    with storage.reading() as reader:
-        gone = [_said_by(reader, one) for one in (name, *ancestors(reader, name))]
-        twins = reader.select(Where(fingerprints=tuple(map(fingerprint, texts)), shelf="any"), limit=MOST_FINDINGS)
-        forgotten = [memory.content for memory in twins if memory.is_forgotten]
-        untold = {content for contents in gone for content in contents} | set(forgotten)
-        live = {memory.fingerprint for memory in twins if not memory.is_archived}
-        untold = {content for content in untold if fingerprint(content) not in live}
-        buried = Buried(reader.erased_among, ("", SAID)) if reader.is_erased(ANYTHING) else None
-        passages = Passages(untold)
-        return [_without(text, passages, untold, buried) for text in texts]
-
-
-def _said_by(reader: Reader, name: str) -> list[str]:
-    """What came of a session and is forgotten, or replaced by another statement."""
-    found = reader.select(Where(session=name, shelf="any"), limit=MOST_FINDINGS)
-    return [one.content for one in found if one.kind != "summary" and (one.is_forgotten or _is_replaced(reader, one))]
-
-
-def _is_replaced(reader: Reader, memory: Memory) -> bool:
-    """Whether another statement of this space stands in its place. A promotion says the same."""
-    if memory.reason != "superseded" or memory.superseded_by is None:
-        return False
-    heirs = reader.select(Where(uid=memory.superseded_by, shelf="any", scope=None), limit=1)
-    return bool(heirs) and heirs[0].fingerprint != memory.fingerprint
-
-
-def _without(text: str, passages: Passages, untold: Iterable[str], buried: Buried | None) -> str:
-    def is_told(said: str) -> bool:
-        if not passages and buried is None:
-            return True
-        is_gone = passages.spans(said) or (buried is not None and buried.spans(said))
-        part = Passages([unlabelled(said)])  # a summary cuts long lines
-        return not is_gone and not any(part.spans(one) for one in untold)
-
-    if is_told(text):
-        return text
-    lines = [line for line in text.splitlines() if not line.startswith("- ") or is_told(line)]
-    for number, line in enumerate(lines):
-        if not is_told(line):
-            lines[number] = " ".join(one for one in sentences(line) if is_told(one))
-    left = "\n".join(line for line in lines if line.strip())
-    return left if is_told(left) else ""
-
-
-def unlabelled(line: str) -> str:
-    """A line of a summary without the words that the summary has put before it."""
-    return re.sub(r"^[-*\s]*(?:Asked|Open): ", "", line)
-
-
-def leave_out(tx: Transaction, forgotten: Memory) -> None:
-    """Take a forgotten memory out of the summaries of the sessions that it came from."""
-    witnesses = {forgotten.source.session, *(forgotten.data or {}).get("sessions", ())} - {None}
-    passages = Passages([forgotten.content])
-    for name in sorted(map(str, witnesses)) if forgotten.kind != "summary" else ():
-        summary = summary_of(tx, name)
-        left = "" if summary is None else _without(summary.content, passages, [forgotten.content], None)
-        if summary is None or left == summary.content:
-            continue
-        if left:
-            tx.put(replace(summary, content=left, fingerprint=fingerprint(left), updated_at=tx.stamp.at), "summarize")
-        else:
-            tx.put(summary.archived("superseded", tx.stamp.at), "summarize")
-
-
-def ancestors(reader: Reader, name: str) -> list[str]:
-    """The sessions that this one was forked from, the nearest first."""
-    found: list[str] = []
-    session = reader.session(name)
-    while session is not None and session.parent and session.parent not in found and session.parent != name:
-        found.append(session.parent)
-        session = reader.session(session.parent)
-    return found
 
 
 def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
@@ -363,7 +269,7 @@ def _put_summary(
     """Store the summary in the place of an earlier one: a session has one. Returns it, and 1 if it is new."""
     if not isinstance(ready, pipeline.Ready):
         return summary_of(tx, name), 0
-    known = _summary_in(tx, Where(session=name, kinds=("summary",), shelf="any"))
+    known = summary_in(tx, Where(session=name, kinds=("summary",), shelf="any"))
     if known is None:
         [receipt] = pipeline.store(tx, [ready], write.place(storage, tx.stamp.at))
         return receipt.memory, grown_by(receipt)

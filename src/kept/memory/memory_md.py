@@ -12,8 +12,8 @@ from typing import Any
 from kept import worth
 from kept.errors import InvalidInput
 from kept.exchange import memory_md as page
-from kept.memory import views
 from kept.memory.context import Context, by_uid
+from kept.memory.view import Ask, Outcome, Seen, Synced, Terms, ViewPlace, Waiting, person_source
 from kept.memory.write import place as destination
 from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
 from kept.ports import Transaction, Where
@@ -31,14 +31,14 @@ SHOWN_TIERS = ("project", "global")
 class MemoryFile:
     """The MEMORY.md of one space."""
 
-    def __init__(self, context: Context, place: views.ViewPlace, terms: views.Terms) -> None:
+    def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
         self.place = place
         self._context = context
         self._terms = terms
         rules = context.rules()
-        self._rules = replace(rules, source=views.person_source(context))
+        self._rules = replace(rules, source=person_source(context))
 
-    def merge(self, tx: Transaction, seen: views.Seen, note: Mapping[str, Any], done: views.Synced) -> views.Outcome:
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
         ids: dict[str, int] = {str(mark): int(id) for mark, id in note.get("ids", {}).items()}
         snapshots = note.get("written") if seen.text is not None else None
         rows = page.parse(self._start() if seen.text is None else seen.text)
@@ -57,9 +57,7 @@ class MemoryFile:
         kept_ids = work.ids if self.place.is_shared else {}
         last = tx.events(newest_first=True, limit=1)
         about = {"ids": kept_ids, "seq": last[0].seq if last else 0}
-        return views.Outcome(
-            text=text, note={"written": [after], **about}, note_before={"written": [after, before], **about}
-        )
+        return Outcome(text=text, note={"written": [after], **about}, note_before={"written": [after, before], **about})
 
     def _start(self) -> str:
         return page.start("Memory of all projects" if self.place.storage.space == GLOBAL else "Memory of this project")
@@ -82,9 +80,9 @@ class MemoryFile:
         if page.is_suspicious(written, edits) or _is_half_saved(rows, gone):
             question = f"{len(edits.deleted)} of {len(written)} lines are gone from {self.place.name}. Forget these?"
             if ask is None:
-                raise views.Waiting(f"{question[:-14]} `kept files sync` asks whether to forget them.")
+                raise Waiting(f"{question[:-14]} `kept files sync` asks whether to forget them.")
             if not ask(question, [page.line_of(memory) for memory in gone[:MOST_ASKED]]):
-                raise views.Waiting("The answer was no. Nothing was changed; put the lines back, or delete the file.")
+                raise Waiting("The answer was no. Nothing was changed; put the lines back, or delete the file.")
         if not self.place.is_shared:
             return True
         lines: list[str] = []
@@ -96,7 +94,7 @@ class MemoryFile:
         lines += [f"- {page.line_of(memory)}" for memory in gone]
         if not self._terms.is_asked_for:
             edited = "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
-            raise views.Waiting(f"{edited} edited. `kept files sync` shows the edits and asks.")
+            raise Waiting(f"{edited} edited. `kept files sync` shows the edits and asks.")
         return not lines or (ask is not None and _accepts_all(ask, lines))
 
     # Memories and their marks
@@ -181,7 +179,7 @@ class _Work:
         written: page.Snapshot,
         edits: page.PageEdits,
         ids: dict[str, int],
-        done: views.Synced,
+        done: Synced,
         *,
         accepts: bool,
     ) -> None:
@@ -285,7 +283,7 @@ class _Work:
         self._done.notes.append(f"A line was not taken in: {why}")
 
 
-def _accepts_all(ask: views.Ask, lines: Sequence[str]) -> bool:
+def _accepts_all(ask: Ask, lines: Sequence[str]) -> bool:
     """Show every line, a screen at a time, and ask after each. One no is a no to all of them."""
     question = "Accept these changes as your own words?"
     for start in range(0, len(lines), MOST_ASKED):
@@ -297,7 +295,7 @@ def _accepts_all(ask: views.Ask, lines: Sequence[str]) -> bool:
 
 
 def without_erased(
-    place: views.ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
+    place: ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
 ) -> tuple[str, Mapping[str, Any]]:
     """The file without the lines of erased memories and without quotations of them; and the note without them."""
     known: Mapping[str, int] = note.get("ids", {})

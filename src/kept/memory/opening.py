@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kept.errors import InvalidInput, SettingsError, clean_messages_with
 from kept.memory import Kept
 from kept.memory.context import Confirm, Context
+from kept.memory.signals import without_secrets
 from kept.model import Actor, Origin, Role
 from kept.ports import Clock, Embedder
 from kept.projects import Projects, config
@@ -26,9 +27,6 @@ from kept.storage import is_database, open_space
 
 if TYPE_CHECKING:
     from kept.recall import Reranker
-
-
-SHORTEST_SECRET = 8  # characters; nothing shorter has a shape that gives a secret away
 
 
 def utc_now() -> datetime:
@@ -56,7 +54,7 @@ def open(
     `clock` returns an aware datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may
     give each hit one more factor; `embedder` makes the vectors of profile hybrid.
     """
-    clean_messages_with(_redacted)
+    clean_messages_with(without_secrets)
     now = clock or utc_now
     database = os.fspath(location) if location is not None and is_database(location) else None
     if database is None and location is not None and (project is not None or home is not None):
@@ -77,8 +75,8 @@ def open(
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
     context = Context(
         spaces=spaces,
-        actor=replace(actor, name=_redacted(actor.name)) if actor else Actor(),
-        person=None if database is None else _redacted(chosen.user_name or account_name(os.environ)),
+        actor=replace(actor, name=without_secrets(actor.name)) if actor else Actor(),
+        person=None if database is None else without_secrets(chosen.user_name or account_name(os.environ)),
         settings=chosen,
         clock=now,
         confirm=confirm,
@@ -87,18 +85,11 @@ def open(
         embedder=embedder,
     )
     if chosen.auto_upkeep:
-        from kept.memory import upkeep
+        from kept.memory import upkeep  # hooks open a memory without it
 
+        context.tend = upkeep.after_recall
         upkeep.after_opening(context)
     return Kept(context)
-
-
-def _redacted(text: str) -> str:
-    if len(text) < SHORTEST_SECRET:
-        return text
-    from kept.writing.redact import redact
-
-    return redact(text).text
 
 
 def role_in(environ: Mapping[str, str], default: Role = "project") -> Role:

@@ -8,31 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Context, Memories, Ref, Storages
-from kept.memory.receipts import body, cold_mark, explain, past_latencies, save_notes
+from kept.memory.context import Comparer, Context, Memories, Ref, Storages
+from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
 from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
-from kept.ports import Embedder, Reader, Where
+from kept.ports import Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
-from kept.recall import WORDS_ONLY, Circumstances, Join, Request, pipeline, profile_of
+from kept.recall import WORDS_ONLY, Circumstances, Request, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
 from kept.recall.select import is_followed
 from kept.storage.shared import block, check_limit
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 UPKEEP_EVERY = 50  # receipts
-
-
-class Comparer(NamedTuple):
-    """An embedder, the function that joins its finds with those of words, and a note on what it could not do."""
-
-    embedder: Embedder | None = None
-    note: str | None = None
-    join: Join | None = None
 
 
 _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
@@ -126,15 +118,15 @@ def answer_from(
         reranker=context.reranker,
         embedder=embedder.embedder,
         join=embedder.join,
-        is_degraded=context.latencies.is_degraded,
+        is_degraded=latencies_of(context).is_degraded,
     )
     if request.scope == "sessions":
-        from kept.recall.messages import recall_messages
+        from kept.recall.messages import recall_messages  # only conversations are searched by it
 
         recalled = recall_messages(request, circumstances)
     else:
         recalled = pipeline.recall(request, circumstances)
-        context.latencies.note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
+        latencies_of(context).note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
     if embedder.note is None:
         return recalled
     return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder.note))))
@@ -146,17 +138,16 @@ def embedder_for(context: Context, request: Request, storages: Storages, *, is_h
         return Comparer()
     if is_hook and Path(context.settings.vector_model or "").is_absolute():
         return Comparer(note="A hook has no time to load a sentence model, so only words were compared.")
-    from kept.memory.vectors import ready_embedder
+    from kept.memory.embedder import ready_embedder  # loads numpy, for profiles with vectors alone
 
     return ready_embedder(context, request, storages)
 
 
 def after_recall(context: Context, receipt: str | None) -> None:
     """Do a little upkeep with every fiftieth receipt."""
-    if context.settings.auto_upkeep and receipt is not None and int(receipt[1:]) % UPKEEP_EVERY == 0:
-        from kept.memory import upkeep
-
-        upkeep.after_recall(context)
+    is_due = receipt is not None and int(receipt[1:]) % UPKEEP_EVERY == 0
+    if is_due and context.settings.auto_upkeep and context.tend is not None:
+        context.tend(context)
 
 
 def replay(context: Context, receipt: Ref | None = None) -> Recalled:

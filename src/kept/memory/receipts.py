@@ -19,7 +19,7 @@ from kept.memory.context import Context
 from kept.model import GLOBAL, Hit, Memory, Recalled, replace
 from kept.ports import Reader, Storage
 from kept.recall import Request
-from kept.recall.candidates import RING
+from kept.recall.candidates import RING, Latencies
 from kept.recall.query import ASKED_FOR
 from kept.storage.shared import on_day
 from kept.writing.redact import redact
@@ -157,10 +157,17 @@ def _line(hit: Hit, words: Mapping[str, int], factors: Sequence[str], **more: An
 
 def cold_mark(context: Context) -> dict[str, bool]:
     """For a receipt: whether its recall was the first of the process, which says nothing about the next."""
-    return {COLD: True} if not context.latencies.n_noted else {}
+    return {COLD: True} if not latencies_of(context).n_noted else {}
 
 
 # Reading
+
+
+def latencies_of(context: Context) -> Latencies:
+    """Return how long the last recalls of this opened memory took."""
+    if context.latencies is None:
+        context.latencies = Latencies()
+    return context.latencies
 
 
 def past_latencies(reader: Reader) -> list[float]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory import trust, write
+from kept.memory import knowledge, trust, write
 from kept.memory.context import Context, Memories, global_first
 from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Storage, Transaction, Where
@@ -133,9 +133,7 @@ def apply_decisions(context: Context, decisions: Iterable[Decision | str]) -> Me
 
 
 def _promote(context: Context, memory: Memory) -> Memory:
-    from kept.memory.knowledge import promote
-
-    receipt = promote(context, memory.ref, "global")
+    receipt = knowledge.promote(context, memory.ref, "global")
     if receipt.memory is None:
         raise InvalidInput(f"Memory {memory.ref} was not promoted: {receipt.message}")
     return receipt.memory

@@ -18,13 +18,15 @@ from msgspec import Struct
 
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
-from kept.memory import counts, trust, write
+from kept.memory import counts, trust, views, write
 from kept.memory.context import Context, Memories, Sessions
-from kept.memory.findings import Taken, ancestors, findings_of, promote, summarized, summary_of, take, tellable
+from kept.memory.findings import Taken, findings_of, promote, summarized, take
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.signals import warn
+from kept.memory.summaries import ancestors, summary_of, tellable
+from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
-from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
+from kept.memory.window import UPTO, Window, message_tokens, stands_for, window
 from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
@@ -391,7 +393,7 @@ class OpenSession:
         self._set_mark(flushed=taken.upto)
         self._tell_taken(taken)
         self._context.signals.emit("memory:flush", sessionId=self.id)
-        _write_views(self._context)
+        views.write(self._context)
         return Flushed(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
 
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
@@ -555,7 +557,7 @@ class OpenSession:
         if session.flushed < taken.upto:
             self._context.signals.emit("memory:flush", sessionId=self.id)
         self._after_marks()
-        _write_views(self._context)
+        views.write(self._context)
         return Flushed(findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None)
 
     def _take_all(self, summarizer: Summarizer | None) -> Taken:
@@ -596,7 +598,7 @@ class OpenSession:
         heard = trust.Heard(self.heard, self._said, since, last.at, self._undated, self._is_live)
         lowered = self._overheard.lower(self._context, heard)
         if lowered:
-            _write_views(self._context)
+            views.write(self._context)
         return lowered
 
     def _make_room(self, session: Session, new_tokens: int) -> None:
@@ -663,12 +665,6 @@ class OpenSession:
     def _set_mark(self, **marks: Any) -> None:
         with self._storage.writing(self._stamp()) as tx:
             tx.put(msgspec.structs.replace(self._session(tx), **marks), "session")
-
-
-def _write_views(context: Context) -> None:
-    from kept.memory import views  # a portable store has none, and needs none of this
-
-    views.write(context)
 
 
 def _without_delivered(message: Message) -> Message | None:

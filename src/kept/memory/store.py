@@ -13,6 +13,8 @@ from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context
+from kept.memory.erase import finish_files
+from kept.memory.scan import scan_records
 from kept.model import (
     GLOBAL,
     Allowance,
@@ -28,7 +30,7 @@ from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import shown
 from kept.settings import Settings, as_mapping, resolve
-from kept.storage import as_file, scrub, space_of
+from kept.storage import as_file, database, examine, repair, scrub, space_of
 from kept.storage.shared import pages_of
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
@@ -141,8 +143,6 @@ def scan(context: Context, *, fix: bool = False) -> list[Leak]:
     In memories, messages, summaries of sessions, tasks and aliases. `fix` takes them out: what held one keeps its
     ref, and its earlier text is erased from its history.
     """
-    from kept.memory.scan import scan_records
-
     rules = context.rules()
     leaks: list[Leak] = []
     for storage in context.readable():
@@ -182,8 +182,6 @@ def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[E
     Opens no store, since a damaged one could not be opened, and changes nothing without `fix`. `deep` compares
     every memory with its journal and its index, and takes longer.
     """
-    from kept import storage
-
     now, actor = context.now(), context.actor
     if actor.role == "skill":
         access.check_read(actor, GLOBAL)
@@ -192,17 +190,13 @@ def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[E
         if actor.role == "project" and actor.project is None and space != GLOBAL:
             actor = replace(actor, project=space)
         access.check_read(actor, space)
-        repaired = storage.repair(path, now=now) if fix else []
-        findings = storage.examine(path, now=now, deep=deep)
+        repaired = repair(path, now=now) if fix else []
+        findings = examine(path, now=now, deep=deep)
         examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
     if fix and not any(finding.level == "problem" for one in examined for finding in one.findings):
-        from kept.memory.erase import finish_files
-
         finish_files(context)
     own = context.spaces.project() if context.spaces.is_in_database() else None
     if own is not None:
-        from kept.storage import database
-
         access.check_read(context.actor_here(), own.space)
         place = own.describe()["place"]
         found = database.examine(own)

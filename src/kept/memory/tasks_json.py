@@ -14,8 +14,9 @@ import msgspec
 from kept.errors import KeptError
 from kept.exchange import tasks_json as page
 from kept.exchange.memory_md import FEW_LINES, FEW_SHARE
-from kept.memory import tasks, views
+from kept.memory import tasks
 from kept.memory.context import Context
+from kept.memory.view import Outcome, Seen, Synced, Terms, ViewPlace, Waiting
 from kept.model import Task, replace
 from kept.ports import Transaction
 
@@ -35,16 +36,16 @@ STATES: Mapping[str, str] = {
 class TasksFile:
     """The tasks.json of a project."""
 
-    def __init__(self, context: Context, place: views.ViewPlace, terms: views.Terms) -> None:
+    def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
         self.place = place
         self._context = context
         self._terms = terms
 
-    def merge(self, tx: Transaction, seen: views.Seen, note: Mapping[str, Any], done: views.Synced) -> views.Outcome:
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
         try:
             found = page.TaskList(tasks=[], outer={}) if seen.text is None else page.parse(seen.text)
         except (ValueError, RecursionError) as error:
-            raise views.Waiting(f"It cannot be read: {error}. Nothing was changed.") from None
+            raise Waiting(f"It cannot be read: {error}. Nothing was changed.") from None
         snapshots = note.get("written") if seen.text is not None else None
         written = page.ancestor(snapshots[0], snapshots[-1], found) if snapshots else None
         edits = page.find_edits(written, found)
@@ -67,7 +68,7 @@ class TasksFile:
             before.pop(id, None)
             if written and id in written:
                 after[id] = before[id] = dict(written[id])
-        return views.Outcome(text=text, note={"written": [after]}, note_before={"written": [after, before]})
+        return Outcome(text=text, note={"written": [after]}, note_before={"written": [after, before]})
 
     def _check(self, edits: page.TaskEdits, written: page.Written) -> None:
         gone = len(edits.deleted)
@@ -75,9 +76,9 @@ class TasksFile:
             return
         question = f"{gone} of {len(written)} tasks are gone from {self.place.name}."
         if self._terms.ask is None:
-            raise views.Waiting(f"{question} `kept files sync` asks whether to cancel them.")
+            raise Waiting(f"{question} `kept files sync` asks whether to cancel them.")
         if not self._terms.ask(f"{question} Cancel them?", edits.deleted):
-            raise views.Waiting("The answer was no. Nothing was changed; put the tasks back, or delete the file.")
+            raise Waiting("The answer was no. Nothing was changed; put the tasks back, or delete the file.")
 
     def _in_order(self, found: page.TaskList, edits: page.TaskEdits) -> list[int]:
         """Edited tasks, those that others wait for first, so that new ones may name each other."""
@@ -101,7 +102,7 @@ class TasksFile:
         edits: page.TaskEdits,
         places: dict[int, str],
         leave: set[int],
-        done: views.Synced,
+        done: Synced,
         written: page.Written,
     ) -> None:
         """Take one edited or new task in, or leave it as it is and say why."""
@@ -142,7 +143,7 @@ class TasksFile:
         known: Task,
         fields: Mapping[str, Any],
         written: Mapping[str, str] | None,
-        done: views.Synced,
+        done: Synced,
     ) -> bool:
         stored = tasks.as_document(known)
         given = self._cleaned(
@@ -184,7 +185,7 @@ class TasksFile:
                 clean[name] = tasks.clean_field(self._context, name, value)
         return clean
 
-    def _cancel(self, tx: Transaction, id: str, done: views.Synced) -> None:
+    def _cancel(self, tx: Transaction, id: str, done: Synced) -> None:
         task = next((one for one in tx.all(Task) if one.name == id), None)
         if task is None or task.has_ended:
             return

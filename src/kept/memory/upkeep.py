@@ -221,10 +221,8 @@ def pack_sessions(context: Context) -> list[str]:
 
 def finish_sessions(context: Context) -> list[str]:
     """Finish the sessions in which nothing was said for the minutes of `session_idle_minutes`."""
-    from kept.memory import sessions
-
     storage = context.spaces.project()
-    return [] if storage is None or storage not in _tended(context) else sessions.finish_silent(context)
+    return [] if storage is None or storage not in _tended(context) else _finish_silent(context, storage)
 
 
 def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> None:
@@ -232,15 +230,20 @@ def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> N
     with rounds.storage.reading() as reader:
         has_unfinished = any(map(decisions.is_unfinished, reader.all(Session)))
     if has_unfinished:
-        from kept.memory import sessions  # brings the extraction of findings along, which most commands do without
-
-        if rounds.is_dry_run:
-            with rounds.storage.reading() as reader:
-                silent = sessions.silent_sessions(context, reader, rounds.now)
-            rounds.note_finished([session.name for session in silent])
-        else:
-            rounds.note_finished(sessions.finish_silent(context, most=most))
+        rounds.note_finished(_finish_silent(context, rounds.storage, most=most, is_dry_run=rounds.is_dry_run))
     rounds.pack(context.spaces.sessions_folder())
+
+
+def _finish_silent(
+    context: Context, storage: Storage, *, most: int | None = None, is_dry_run: bool = False
+) -> list[str]:
+    """Finish the sessions that nobody finished, or in a dry run only name them."""
+    from kept.memory import sessions  # extracts findings, which most commands do without
+
+    if not is_dry_run:
+        return sessions.finish_silent(context, most=most)
+    with storage.reading() as reader:
+        return [session.name for session in sessions.silent_sessions(context, reader, context.now())]
 
 
 def _tended(context: Context) -> list[Storage]:
@@ -310,7 +313,7 @@ def _finish_erasures(context: Context) -> None:
         with storage.reading() as reader:
             is_pending = bool(reader.file_notes(ERASING))
         if is_pending:
-            from kept.memory.erase import finish_files
+            from kept.memory.erase import finish_files  # only after an erasure that was interrupted
 
             finish_files(context)
             return

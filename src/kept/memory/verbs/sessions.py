@@ -9,7 +9,8 @@ from kept.memory import sessions
 from kept.memory.context import Context, Memories, Sessions
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.sessions import Flushed, OpenSession
-from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb, checked
+from kept.memory.verbs import checked
+from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import Limit, Moment, SessionName, about
 from kept.memory.window import Window
 from kept.model import Memory, Message, MessageRole, Session
