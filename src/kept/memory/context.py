@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -374,3 +374,26 @@ def global_first(storages: Iterable[Storage]) -> Storages:
 def by_uid(reader: Reader, uid: str) -> Memory | None:
     """The memory with that uid, on whichever shelf it is."""
     return next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
+
+
+class Handle:
+    """An open session, task or narrative: its methods are verbs of one opened memory."""
+
+    _context: Context
+
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def verb(name: str) -> Callable[[M], M]:
+    """Make a method of a handle the verb of that name: its signals carry the name, and nested calls count once."""
+
+    def decorate(method: M) -> M:
+        @wraps(method)
+        def called(self: Handle, *args: Any, **named: Any) -> Any:
+            with self._context.signals.gathered(name):
+                return method(self, *args, **named)
+
+        return cast(M, called)
+
+    return decorate

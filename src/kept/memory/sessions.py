@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -19,7 +20,7 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
-from kept.memory.context import Context, Memories, Sessions
+from kept.memory.context import Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import Taken, findings_of, promote, summarized, take
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.signals import warn
@@ -194,7 +195,7 @@ def finish_silent(context: Context, *, besides: str | None = None, most: int | N
     return finished
 
 
-class OpenSession:
+class OpenSession(Handle):
     """One session, open for more. Several processes may have the same one open; each append takes its turn."""
 
     def __init__(self, context: Context, storage: Storage, session: Session, *, actor: str | None = None) -> None:
@@ -225,12 +226,14 @@ class OpenSession:
         with self._storage.reading() as reader:
             return reader.session(self.id) or self._as_begun
 
+    @verb("session.given")
     def given(self, *, limit: int = 20) -> list[Explained]:
         """Return what an agent was given in this session without asking, newest first, with the reasons."""
         return explain_session(self.id, self._context.readable(), limit=limit)
 
     # What was said
 
+    @verb("session.append")
     def append(
         self,
         role: MessageRole,
@@ -257,6 +260,7 @@ class OpenSession:
         )
         return next(iter(self.extend([message])), None)
 
+    @verb("session.append")
     def extend(self, messages: Sequence[Message | Mapping[str, Any]]) -> list[Message]:
         """Add many messages in one transaction, and return those that were new. In a pause, none is added.
 
@@ -294,12 +298,14 @@ class OpenSession:
         """The session as it is stored; stored now, if it is not yet: one that is opened in a pause begins after it."""
         return tx.session(self.id) or tx.add(replace(self._as_begun, id=0), "session")
 
+    @verb("session.messages")
     def messages(self, *, after: int = 0, limit: int | None = None) -> list[Message]:
         """Return the transcript, summaries included: all of it, or a page that follows message `after`."""
         said = [message for message in self._said() if message.n > after][:limit]
         self._tell_read(said)
         return said
 
+    @verb("session.window")
     def window(self) -> Window:
         """The messages to send to a model: the newest summary and what follows, without old tool results."""
         shown = self._window()
@@ -308,12 +314,14 @@ class OpenSession:
 
     # What is kept of it
 
+    @verb("remember")
     def remember(self, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this session as its source."""
         given = about.pop("source", None) or self._context.source()
         about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
         return write.remember(self._context, Draft(content=content, source=replace(given, session=self.id), **about))
 
+    @verb("session.findings")
     def findings(self) -> Memories:
         """The findings of this session (and, in a fork, of those it came from), newest first."""
         with self._storage.reading() as reader:
@@ -322,6 +330,7 @@ class OpenSession:
         self._context.tell_read(found)
         return found
 
+    @verb("session.record")
     def record(self) -> dict[str, Any]:
         """C9: the session as its last finish left it: summary, findings, and which of them were promoted."""
         with self._storage.reading() as reader:
@@ -340,6 +349,7 @@ class OpenSession:
             "finalizedAt": session.finished_at,
         }
 
+    @verb("session.flush")
     def checkpoint(self) -> int:
         """Extract findings from the messages since the last checkpoint. Returns how many.
 
@@ -378,6 +388,7 @@ class OpenSession:
         except KeptError as error:
             warn("the transcript's file of session %s is behind: %s", self.id, error.message)
 
+    @verb("session.flush")
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
         """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat.
 
@@ -396,6 +407,7 @@ class OpenSession:
         views.write(self._context)
         return Flushed(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
 
+    @verb("session.compact")
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
         """Replace all but the newest messages of the window by a summary, when it has outgrown its limit.
 
@@ -422,6 +434,7 @@ class OpenSession:
         self._context.signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
         return after
 
+    @verb("session.finish")
     def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> Flushed:
         """End the session: store findings and summary, and promote the findings that qualify.
 
@@ -452,6 +465,7 @@ class OpenSession:
         self._finish(min(end, now))
         return True
 
+    @verb("session.fork")
     def fork(self, id: str | None = None, *, agent: str | None = None, upto: int | None = None) -> "OpenSession":
         """A new session that begins with what was said here, all of it or `upto` that message, and knows its parent.
 
@@ -479,12 +493,12 @@ class OpenSession:
                     hint="Try again when that turn has ended, or fork the session.",
                 )
             self.append("user", user_text, speaker=speaker)
+            yield Exchange(user_text, look=partial(self._look, user_text), keep=self.extend)
 
-            def look(system: str, briefing: Mapping[str, Any]) -> TurnContext:
-                shown = self.window()
-                return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
-
-            yield Exchange(user_text, look=look, keep=self.extend)
+    @verb("session.turn")
+    def _look(self, user_text: str, system: str, briefing: Mapping[str, Any]) -> TurnContext:
+        shown = self.window()
+        return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
 
     def tell_write(self, delta: int) -> None:
         """Signal that the session has changed, and how many messages it gained."""

@@ -2,7 +2,9 @@
 and switches.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,14 +96,22 @@ def restore_backup(context: Context, source: Path | str, *, overwrite_newer: boo
         context.agree(question, to="take over the memory of another project")
         overwrite_newer = True
     views.before_restore(context, storage)
+    before = _count_live(storage)
     try:
         restored = as_file(storage).restore_from(source, overwrite_newer=overwrite_newer)
     except NotAllowed as refusal:
         context.agree(f"{refusal.message} Restore it anyway?", to=f"restore it ({refusal.message.rstrip('.')})")
         restored = as_file(storage).restore_from(source, overwrite_newer=True)
     views.after_restore(context, storage)
-    context.tell_write(storage, 0)
+    context.tell_write(storage, _count_live(storage) - before)
     return restored
+
+
+def _count_live(storage: Storage) -> int:
+    """Return the number of live memories; 0 if the store is damaged."""
+    with suppress(Corrupt), storage.reading() as reader:
+        return reader.count(Where(scope=None))
+    return 0
 
 
 def export(context: Context, *, archived: bool = False) -> Iterator[Memory]:
@@ -110,11 +120,16 @@ def export(context: Context, *, archived: bool = False) -> Iterator[Memory]:
     Forgotten memories are never exported.
     """
     shelves: tuple[Shelf, ...] = ("live", "archive") if archived else ("live",)
-    for shelf in shelves:
-        for storage in context.readable():
-            for page in pages_of(storage, Where(shelf=shelf, scope=None)):
-                context.tell_read(page)
-                yield from page
+    sizes: Counter[str] = Counter()
+    try:
+        for shelf in shelves:
+            for storage in context.readable():
+                for page in pages_of(storage, Where(shelf=shelf, scope=None)):
+                    sizes[storage.space] += sum(len(memory.content) for memory in page)
+                    yield from page
+    finally:  # after the verb has returned: its caller takes the memories one by one
+        with context.signals.gathered("store.export"):
+            context.signals.tell_read("memory", sizes.items())
 
 
 def matching(

@@ -14,7 +14,7 @@ import msgspec
 from kept import bm25, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import counts, write
-from kept.memory.context import BATCH, Context, Memories, Tasks
+from kept.memory.context import BATCH, Context, Handle, Memories, Tasks, verb
 from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.storage.shared import every
@@ -63,11 +63,12 @@ def list_tasks(context: Context, *, milestone: str | None, archived: bool, query
     tasks = context.of_project(Task)
     shown = tasks if archived else open_milestones(tasks)
     wanted = [task for task in shown if milestone in (None, task.milestone)]
+    found = by_priority(wanted) if query is None else matching(wanted, query)
     storage = context.spaces.project()
-    if wanted and storage is not None:
-        size = sum(map(_size, wanted))
+    if found and storage is not None:
+        size = sum(map(_size, found))
         context.signals.emit("memory:read", type="task", path=f"{storage.space}/tasks", size=size)
-    return by_priority(wanted) if query is None else matching(wanted, query)
+    return found
 
 
 def matching(tasks: Tasks, query: str) -> Tasks:
@@ -120,7 +121,7 @@ def _safe(context: Context, text: str, what: str, limit: int) -> str:
     return redact(text.strip(), email=rules.redact_email, allow=rules.allow).text
 
 
-class OpenTask:
+class OpenTask(Handle):
     """One task and its notes. Several processes may work on the same one; each change takes its turn."""
 
     def __init__(self, context: Context, storage: Storage, id: str) -> None:
@@ -130,6 +131,7 @@ class OpenTask:
         self._path = f"{storage.space}/tasks/{id}"
 
     @property
+    @verb("task.show")
     def task(self) -> Task:
         """The task as it is now."""
         with self._storage.reading() as reader:
@@ -144,11 +146,13 @@ class OpenTask:
 
     # What is noted down
 
+    @verb("task.add_reasoning")
     def add_reasoning(self, text: str, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note a thought at a stage of the work."""
         source = replace(self._context.source(), task=self.id)
         return self._note(Draft(content=text, kind="reasoning", files=several(files), source=source), stage)
 
+    @verb("task.add_tool_output")
     def add_tool_output(self, tool: str, output: Any, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note the output of a tool at a stage of the work: text, or anything that JSON can hold.
 
@@ -160,6 +164,7 @@ class OpenTask:
         draft = Draft(content=content, kind="tool_output", files=several(files), source=source, data={"tool": tool})
         return self._note(draft, stage)
 
+    @verb("task.memories")
     def memories(self, *, stage: str | None = None) -> Memories:
         """Return the notes of this task, oldest first; of one stage, or of all."""
         wanted = None if stage is None else self._stage(stage)
@@ -169,12 +174,14 @@ class OpenTask:
         self._context.tell_read(found)
         return found
 
+    @verb("remember")
     def remember(self, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this task as its source. It outlives the task, unlike a note."""
         given = about.pop("source", None) or self._context.source()
         about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
         return write.remember(self._context, Draft(content=content, source=replace(given, task=self.id), **about))
 
+    @verb("task.memories")
     def remembered(self) -> Memories:
         """What was remembered for this task beyond its notes, oldest first; archived ones included."""
         with self._storage.reading() as reader:
@@ -193,6 +200,7 @@ class OpenTask:
 
     # What becomes of it
 
+    @verb("task.set_state")
     def set_state(self, state: TaskState) -> Task:
         """Change the state, on purpose. With an end (done, failed, cancelled) the notes go to the archive.
 
@@ -201,6 +209,7 @@ class OpenTask:
         """
         return self._change(check_state(state), is_clearing=state in ENDS)[0]
 
+    @verb("task.clear")
     def clear(self) -> int:
         """Archive the notes before the task has ended. Returns how many. Can be undone."""
         return self._change(None, is_clearing=True)[1]

@@ -131,7 +131,8 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
         else:
             done.waiting = "Somebody kept saving the file in the meantime."
     if done.has_edits:
-        context.tell_write(place.storage, len(done.added) - len(done.removed))
+        is_of_memories = place.name == "MEMORY.md"  # tasks are not counted as memories
+        context.tell_write(place.storage, len(done.added) - len(done.removed) if is_of_memories else 0)
     return done
 
 
@@ -166,7 +167,8 @@ def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
     with place.storage.writing(stamp) as tx:
         _save(tx, place, outcome.note, signature)
     context.seen_views[str(place.path)] = _as_text(signature)
-    context.signals.emit("memory:write", type="view", path=str(place.path), delta=len(outcome.text))
+    grown = len(outcome.text) - len(seen.text or "")
+    context.signals.emit("memory:write", type="view", path=str(place.path), delta=grown)
     return True
 
 
