@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kept.memory.sessions import OpenSession
     from kept.memory.share import Shared
     from kept.memory.tasks import OpenTask
-    from kept.memory.upkeep import Upkept
+    from kept.memory.upkeep import UpkeepReport
     from kept.memory.verbs.declare import Verb
     from kept.recall import RecallScope
 
@@ -445,7 +445,7 @@ class Kept:
         """List the narratives of the project, with the number of their memories."""
         return perform(self._context, verbs.tasks.LIST_NARRATIVES, verbs.tasks.ListNarratives())
 
-    def upkeep(self, *, dry_run: bool = False) -> "Upkept":
+    def upkeep(self, *, dry_run: bool = False) -> "UpkeepReport":
         """Confirm or archive memories that are due, make room where a limit is exceeded, and pack old sessions.
 
         `dry_run` changes nothing and reports exactly what would be done now.

@@ -50,7 +50,7 @@ ECHO_WORDS = 6  # the same in sessions that have nothing to do with it
 MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 
-class Doomed(Struct):
+class ErasePlan(Struct):
     """What one call erases in one space, and what it found there."""
 
     storage: Storage
@@ -79,19 +79,19 @@ class Doomed(Struct):
 def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
     finish_files(context)
-    spaces = {storage.space: Doomed(storage=storage) for storage in context.readable()}
-    named = [_doom(context, spaces, target) for target in targets]
-    for doomed in spaces.values():
-        _follow_messages(doomed)
-    said = [sentence for doomed in spaces.values() for sentence in doomed.said]
-    asked = {uid: memory for doomed in spaces.values() for uid, memory in doomed.memories.items()}
+    spaces = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
+    named = [_plan_target(context, spaces, target) for target in targets]
+    for plan in spaces.values():
+        _follow_messages(plan)
+    said = [sentence for plan in spaces.values() for sentence in plan.said]
+    asked = {uid: memory for plan in spaces.values() for uid, memory in plan.memories.items()}
     texts, fingerprints, uids = _versions(spaces, asked)
-    texts |= {one for doomed in spaces.values() for one in _task_texts(doomed)}
+    texts |= {one for plan in spaces.values() for one in _task_texts(plan)}
     quotes, spoken = Passages(texts), Passages(said)
     buried = [*buried_names(texts), *buried_names(said, SAID)]
-    for doomed in spaces.values():
-        _find_copies(doomed, quotes, spoken, fingerprints, uids)
-        _find_quotations(doomed, quotes, spoken, list(asked.values()))
+    for plan in spaces.values():
+        _find_copies(plan, quotes, spoken, fingerprints, uids)
+        _find_quotations(plan, quotes, spoken, list(asked.values()))
     left: list[str] = []
     unwritten: list[str] = []
     scrubbed: list[Scrubbed] = []
@@ -99,35 +99,33 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     # The project's always: there are the questions that were asked about it.
     touched = [one.storage for one in spaces.values() if not one.is_empty or one.storage.space != GLOBAL]
     for storage in global_first(touched):
-        doomed = spaces[storage.space]
+        plan = spaces[storage.space]
         try:
-            _write(context, doomed, spoken, buried, stamp)
+            _write(context, plan, spoken, buried, stamp)
         except NotAllowed:
-            if doomed.is_asked:
+            if plan.is_asked:
                 raise
-            left += [memory.ref for memory in (*doomed.memories.values(), *doomed.quoting.values())]
-            doomed.found.clear()
+            left += [memory.ref for memory in (*plan.memories.values(), *plan.quoting.values())]
+            plan.found.clear()
             continue
-        failed = _clean_files(context, storage, _files_of(doomed), quotes.erase, doomed.found)
+        failed = _clean_files(context, storage, _files_of(plan), quotes.erase, plan.found)
         if failed:  # the database has lost it: an error would say that nothing was changed
             unwritten.append(
                 f"{' '.join(failed)} That file may still hold it. When the cause is gone, run `kept files sync`."
             )
         if storage.space == GLOBAL:
-            _drop_what_was_given(context, list(doomed.memories))
+            _drop_what_was_given(context, list(plan.memories))
         try:
             scrubbed.append(scrub(storage))
         except Busy:  # it is erased; only the cleaning has to wait
             scrubbed.append(Scrubbed(is_done=False))
-        context.tell_write(storage, -sum(not memory.is_archived for memory in doomed.memories.values()))
+        context.tell_write(storage, -sum(not memory.is_archived for memory in plan.memories.values()))
     merged: list[str] = []
     try:
         merged = context.spaces.drop_merged()
     except KeptError as error:
         unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
-    found = sum(
-        (doomed.found for doomed in spaces.values()), Counter({"backups": sum(one.backups for one in scrubbed)})
-    )
+    found = sum((plan.found for plan in spaces.values()), Counter({"backups": sum(one.backups for one in scrubbed)}))
     unquoted = {memory.source.session for memory in asked.values()} - {None} if not found["quoting messages"] else set()
     hints = [f"Session {name} may say it in other words." for name in sorted(map(str, unquoted)) if not said]
     if merged:
@@ -147,20 +145,20 @@ class FilesToClean(Struct, kw_only=True):
     has_tasks: bool = False
 
 
-def _files_of(doomed: Doomed) -> FilesToClean:
-    captured = [one for one in doomed.quoting.values() if one.source.origin not in DELIBERATE]
+def _files_of(plan: ErasePlan) -> FilesToClean:
+    captured = [one for one in plan.quoting.values() if one.source.origin not in DELIBERATE]
     return FilesToClean(
-        sessions=sorted({*doomed.sessions, *doomed.messages, *doomed.whole}),
-        ids=[memory.id for memory in (*doomed.memories.values(), *captured)],
-        has_tasks=bool(doomed.tasks),
+        sessions=sorted({*plan.sessions, *plan.messages, *plan.whole}),
+        ids=[memory.id for memory in (*plan.memories.values(), *captured)],
+        has_tasks=bool(plan.tasks),
     )
 
 
-def _note_files(context: Context, tx: Transaction, doomed: Doomed) -> None:
+def _note_files(context: Context, tx: Transaction, plan: ErasePlan) -> None:
     """Note the files to clean, together with those of an earlier erasure that could not be cleaned."""
     if context.spaces.project_name() is None:  # a portable store has no files beside it
         return
-    before, now = _noted_files(tx) or FilesToClean(), _files_of(doomed)
+    before, now = _noted_files(tx) or FilesToClean(), _files_of(plan)
     both = FilesToClean(
         sessions=sorted({*before.sessions, *now.sessions}),
         ids=sorted({*before.ids, *now.ids}),
@@ -246,28 +244,28 @@ def _drop_what_was_given(context: Context, uids: list[str]) -> None:
 # What is meant
 
 
-def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
+def _plan_target(context: Context, spaces: dict[str, ErasePlan], target: Erasable) -> str:
     """Note what a target names, in its space. Returns its ref or name. Raises NotFound."""
     if isinstance(target, Named) and target.noun == "task":
-        return _doom_task(context, spaces, target.name)
+        return _plan_task(context, spaces, target.name)
     if isinstance(target, Named) and target.noun == "alias":
-        return _doom_alias(context, spaces, Alias(word=target.name, expands_to=()))
+        return _plan_alias(context, spaces, Alias(word=target.name, expands_to=()))
     if isinstance(target, Task | OpenTask):
-        return _doom_task(context, spaces, target.name if isinstance(target, Task) else target.id)
+        return _plan_task(context, spaces, target.name if isinstance(target, Task) else target.id)
     if isinstance(target, Alias):
-        return _doom_alias(context, spaces, target)
+        return _plan_alias(context, spaces, target)
     if isinstance(target, Session | OpenSession | Named):
         name = target.id if isinstance(target, OpenSession) else target.name
-        doomed = _of_project(context, spaces)
-        with doomed.storage.reading() as reader:
+        plan = _of_project(context, spaces)
+        with plan.storage.reading() as reader:
             if reader.session(name) is None and not reader.last_number(name):
                 raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
-        doomed.whole.append(name)
+        plan.whole.append(name)
         return name
     ref = f"{target.session}#{target.n}" if isinstance(target, Message) else target
     if isinstance(ref, str) and (found := re.fullmatch(MESSAGE_REF, ref)):
-        doomed = _of_project(context, spaces)
-        doomed.messages.setdefault(found["session"], set()).add(find_message(doomed.storage, ref).id)
+        plan = _of_project(context, spaces)
+        plan.messages.setdefault(found["session"], set()).add(find_message(plan.storage, ref).id)
         return ref
     storage, memory = context.find(ref)
     spaces[storage.space].memories[memory.uid] = memory
@@ -275,37 +273,37 @@ def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
     return memory.ref
 
 
-def _doom_task(context: Context, spaces: dict[str, Doomed], name: str) -> str:
+def _plan_task(context: Context, spaces: dict[str, ErasePlan], name: str) -> str:
     """Note a task with its notes. Edits of tasks.json are read first, so that the file cannot bring it back."""
     views.take_edits(context)
-    doomed = _of_project(context, spaces)
-    with doomed.storage.reading() as reader:
+    plan = _of_project(context, spaces)
+    with plan.storage.reading() as reader:
         task = next((one for one in reader.all(Task) if one.name == name), None)
     if task is None:
         raise NotFound(f"There is no task {name[:60]!r}.", hint="`kept task list --all` shows them.")
-    doomed.tasks[name] = task
-    for page in pages_of(doomed.storage, replace(ANYWHERE, task=name)):
-        doomed.memories.update({one.uid: one for one in page if one.tier == "task"})
+    plan.tasks[name] = task
+    for page in pages_of(plan.storage, replace(ANYWHERE, task=name)):
+        plan.memories.update({one.uid: one for one in page if one.tier == "task"})
     return task.subject
 
 
-def _doom_alias(context: Context, spaces: dict[str, Doomed], alias: Alias) -> str:
+def _plan_alias(context: Context, spaces: dict[str, ErasePlan], alias: Alias) -> str:
     """Note an alias. One that was removed earlier is erased as well: the journal still has it."""
-    doomed = _of_project(context, spaces)
-    with doomed.storage.reading() as reader:
+    plan = _of_project(context, spaces)
+    with plan.storage.reading() as reader:
         known = next((one for one in reader.all(Alias) if one.word == alias.word), None)
         if known is None and not reader.events(subject=alias.subject):
             raise NotFound(
                 f"There is no alias {alias.word[:60]!r} of this project.", hint="`kept alias list` shows them."
             )
-    doomed.aliases[alias.word] = known or alias
+    plan.aliases[alias.word] = known or alias
     return alias.subject
 
 
-def _task_texts(doomed: Doomed) -> Iterator[str]:
+def _task_texts(plan: ErasePlan) -> Iterator[str]:
     """Every sentence that the tasks ever had, if it is long enough to be looked for."""
-    with doomed.storage.reading() as reader:
-        for task in doomed.tasks.values():
+    with plan.storage.reading() as reader:
+        for task in plan.tasks.values():
             said = [task.description, *task.acceptance_criteria]
             for event in reader.events(subject=task.subject):
                 for before_and_after in (event.changed or {}).values():
@@ -324,7 +322,7 @@ def find_message(storage: Storage | None, ref: str) -> Message:
     raise NotFound(f"There is no message {ref[:80]}.", hint="`kept session show ID` shows them.")
 
 
-def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:
+def _of_project(context: Context, spaces: dict[str, ErasePlan]) -> ErasePlan:
     """Return the plan for the opened project, which has the conversations, tasks and aliases."""
     project = context.spaces.project()
     if project is None:
@@ -333,29 +331,27 @@ def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:
     return spaces[project.space]
 
 
-def _follow_messages(doomed: Doomed) -> None:
+def _follow_messages(plan: ErasePlan) -> None:
     """Add what was captured from the erased messages and sessions, the copies in forks, and the sentences they said."""
-    if not doomed.messages and not doomed.whole:
+    if not plan.messages and not plan.whole:
         return
     said: list[str] = []
-    with doomed.storage.reading() as reader:
+    with plan.storage.reading() as reader:
         sessions = reader.all(Session)
-        for name, ids in list(doomed.messages.items()):
+        for name, ids in list(plan.messages.items()):
             family = _family(sessions, name)
             gone = [message for message in reader.messages(name) if message.id in ids]
-            doomed.told += [one for message in gone for one in _strings([message.content, message.input])]
-            doomed.near |= family
-            _add_copies(doomed, reader, family - {name}, gone)
-        said += _statements(doomed.told)
-        for name in doomed.whole:
+            plan.told += [one for message in gone for one in _strings([message.content, message.input])]
+            plan.near |= family
+            _add_copies(plan, reader, family - {name}, gone)
+        said += _statements(plan.told)
+        for name in plan.whole:
             gone = _own_messages(reader, name)
             said += _statements(message.content for message in gone)
-            _add_copies(doomed, reader, _descendants(sessions, name), gone)
-    for page in pages_of(doomed.storage, ANYWHERE):
-        doomed.memories.update(
-            {one.uid: one for one in page if _is_left_by(one, doomed.whole) or _is_captured(one, doomed)}
-        )
-    doomed.said = [one for one in said if count_words(one) >= SENTENCE_WORDS]
+            _add_copies(plan, reader, _descendants(sessions, name), gone)
+    for page in pages_of(plan.storage, ANYWHERE):
+        plan.memories.update({one.uid: one for one in page if _is_left_by(one, plan.whole) or _is_captured(one, plan)})
+    plan.said = [one for one in said if count_words(one) >= SENTENCE_WORDS]
 
 
 def _statements(told: Iterable[str]) -> list[str]:
@@ -364,13 +360,13 @@ def _statements(told: Iterable[str]) -> list[str]:
     return said + [after for one in said if (after := one.partition(": ")[2].strip())]
 
 
-def _is_captured(memory: Memory, doomed: Doomed) -> bool:
+def _is_captured(memory: Memory, plan: ErasePlan) -> bool:
     """Whether a memory was captured from one of the messages, by its key or because its words stand in one of them."""
-    if memory.kind == "summary" or memory.source.origin in DELIBERATE or memory.source.session not in doomed.near:
+    if memory.kind == "summary" or memory.source.origin in DELIBERATE or memory.source.session not in plan.near:
         return False
     session, _, rest = (memory.key or "").partition(":")
-    is_from = rest.rpartition(":")[0] in doomed.messages.get(session, ())
-    return is_from or (count_words(memory.content) >= SENTENCE_WORDS and _stands_in(memory.content, doomed.told))
+    is_from = rest.rpartition(":")[0] in plan.messages.get(session, ())
+    return is_from or (count_words(memory.content) >= SENTENCE_WORDS and _stands_in(memory.content, plan.told))
 
 
 def _stands_in(said: str, told: Iterable[str]) -> bool:
@@ -384,12 +380,12 @@ def _own_messages(reader: Reader, name: str) -> list[Message]:
     return reader.messages(name, after=0 if session is None else session.shared)
 
 
-def _add_copies(doomed: Doomed, reader: Reader, forks: Iterable[str], gone: Sequence[Message]) -> None:
+def _add_copies(plan: ErasePlan, reader: Reader, forks: Iterable[str], gone: Sequence[Message]) -> None:
     """Forks begin with the same messages."""
     same = {(message.id, message.role, message.content) for message in gone}
     for fork in forks:
         if ids := {one.id for one in reader.messages(fork) if (one.id, one.role, one.content) in same}:
-            doomed.messages.setdefault(fork, set()).update(ids)
+            plan.messages.setdefault(fork, set()).update(ids)
 
 
 def _is_left_by(memory: Memory, sessions: Sequence[str]) -> bool:
@@ -415,13 +411,13 @@ def _family(sessions: Sequence[Session], name: str) -> set[str]:
     return {first, *_descendants(sessions, first)}
 
 
-def _versions(spaces: dict[str, Doomed], asked: dict[str, Memory]) -> tuple[set[str], set[str], set[str]]:
+def _versions(spaces: dict[str, ErasePlan], asked: dict[str, Memory]) -> tuple[set[str], set[str], set[str]]:
     """Every text that the memories ever had, their fingerprints, and the uids of what they were promoted from."""
     texts, fingerprints = set(), set()
     uids = {str(origin) for memory in asked.values() if (origin := (memory.data or {}).get(FROM_UID))}
-    for doomed in spaces.values():
-        with doomed.storage.reading() as reader:
-            for memory in doomed.memories.values():
+    for plan in spaces.values():
+        with plan.storage.reading() as reader:
+            for memory in plan.memories.values():
                 events = reader.events(subject=memory.uid)
                 earlier = {side for event in events for side in (event.changed or {}).get("content", ())}
                 texts |= {said for said in earlier | {memory.content} if isinstance(said, str)}
@@ -432,33 +428,33 @@ def _versions(spaces: dict[str, Doomed], asked: dict[str, Memory]) -> tuple[set[
 # Where it went
 
 
-def _find_copies(doomed: Doomed, quotes: Passages, spoken: Passages, fingerprints: set[str], uids: set[str]) -> None:
+def _find_copies(plan: ErasePlan, quotes: Passages, spoken: Passages, fingerprints: set[str], uids: set[str]) -> None:
     """Memories that are a copy, or that quote one of the texts."""
     if not quotes and not spoken:
         return
-    family = {*doomed.messages, *doomed.whole, *doomed.near}
-    originals = {*uids, *doomed.memories}
-    for page in pages_of(doomed.storage, ANYWHERE):
+    family = {*plan.messages, *plan.whole, *plan.near}
+    originals = {*uids, *plan.memories}
+    for page in pages_of(plan.storage, ANYWHERE):
         for memory in page:
-            if memory.uid in doomed.memories:
+            if memory.uid in plan.memories:
                 continue
             promoted_from = (memory.data or {}).get(FROM_UID)
             if memory.fingerprint in fingerprints or memory.uid in uids or promoted_from in originals:
-                doomed.memories[memory.uid] = memory
-                doomed.found["copies"] += 1
+                plan.memories[memory.uid] = memory
+                plan.found["copies"] += 1
                 continue
             clean = _clean_memory(memory, quotes)
             if memory.source.origin not in DELIBERATE and memory.source.session in family:
                 clean = _clean_memory(clean, spoken)
                 if memory.kind == "summary":
-                    clean = replace(clean, content=_without_lines(clean.content, doomed.told))
+                    clean = replace(clean, content=_without_lines(clean.content, plan.told))
             if clean == memory:
                 continue
             if count_words(clean.content.replace(ERASED, "")):
-                doomed.quoting[memory.uid] = clean
+                plan.quoting[memory.uid] = clean
             else:
-                doomed.memories[memory.uid] = memory
-            doomed.found["quoting memories"] += 1
+                plan.memories[memory.uid] = memory
+            plan.found["quoting memories"] += 1
 
 
 def _clean_memory(memory: Memory, quotes: Passages | Buried) -> Memory:
@@ -478,7 +474,7 @@ def _without_lines(summary: str, told: Sequence[str]) -> str:
     return "\n".join(f"- {ERASED}" if _stands_in(unlabelled(line), told) else line for line in summary.splitlines())
 
 
-def _find_quotations(doomed: Doomed, quotes: Passages, spoken: Passages, asked: Memories) -> None:
+def _find_quotations(plan: ErasePlan, quotes: Passages, spoken: Passages, asked: Memories) -> None:
     """Sessions in which a message, or the summary of the session, quotes one of the texts.
 
     A memory may be put together from several sentences: these are looked for in the session that it came from. The
@@ -486,7 +482,7 @@ def _find_quotations(doomed: Doomed, quotes: Passages, spoken: Passages, asked: 
     """
     if not quotes and not spoken:
         return
-    with doomed.storage.reading() as reader:
+    with plan.storage.reading() as reader:
         sessions = reader.all(Session)
     parts: dict[str, set[str]] = {}
     for memory in asked:
@@ -494,16 +490,16 @@ def _find_quotations(doomed: Doomed, quotes: Passages, spoken: Passages, asked: 
             pieces = [one for one in text.sentences(memory.content) if count_words(one) >= SENTENCE_WORDS]
             for name in _family(sessions, memory.source.session):
                 parts.setdefault(name, set()).update(pieces)
-    echoed = _statements(doomed.told)
+    echoed = _statements(plan.told)
     anywhere = quotes | Passages(one for one in echoed if count_words(one) >= ECHO_WORDS)
     for session in sessions:
         wanted = anywhere | Passages(parts.get(session.name, ()))
-        if session.name in doomed.near:
+        if session.name in plan.near:
             wanted |= Passages(one for one in echoed if count_words(one) >= SENTENCE_WORDS)
-        with doomed.storage.reading() as reader:
+        with plan.storage.reading() as reader:
             said = reader.messages(session.name)
         if wanted.spans(session.summary) or any(_cleaned(message, wanted) != message for message in said):
-            doomed.sessions[session.name] = wanted
+            plan.sessions[session.name] = wanted
 
 
 def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
@@ -519,36 +515,36 @@ def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
 # Doing it
 
 
-def _write(context: Context, doomed: Doomed, spoken: Passages, buried: Sequence[str], stamp: Stamp) -> None:
-    memories = list(doomed.memories.values())
-    size = max(1, len(memories)) if doomed.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
+def _write(context: Context, plan: ErasePlan, spoken: Passages, buried: Sequence[str], stamp: Stamp) -> None:
+    memories = list(plan.memories.values())
+    size = max(1, len(memories)) if plan.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
     for start in range(0, len(memories), size):
         batch = memories[start : start + size]
 
         def erase_batch(tx: Transaction, batch: Memories = batch) -> None:
             _erase_memories(batch, tx)
-            _note_files(context, tx, doomed)
+            _note_files(context, tx, plan)
 
         with _telling(start):
-            context.write(doomed.storage, erase_batch, stamp=stamp, urgent=True)
-    doomed.found["memories"] += len(memories)
+            context.write(plan.storage, erase_batch, stamp=stamp, urgent=True)
+    plan.found["memories"] += len(memories)
 
     def rest(tx: Transaction) -> None:
         tx.bury(buried)
-        _note_files(context, tx, doomed)
-        for quoting in doomed.quoting.values():
+        _note_files(context, tx, plan)
+        for quoting in plan.quoting.values():
             _rewrite_memory(tx, quoting)
-        if doomed.is_talk:
-            _erase_talk(tx, doomed, spoken)
-        _erase_tasks(tx, doomed)
-        for alias in doomed.aliases.values():
+        if plan.is_talk:
+            _erase_talk(tx, plan, spoken)
+        _erase_tasks(tx, plan)
+        for alias in plan.aliases.values():
             tx.erase(alias if alias.id else tx.add(alias, "alias"))
-        if doomed.storage.space != GLOBAL:
+        if plan.storage.space != GLOBAL:
             tx.bury([ANYTHING])
             tx.erase_receipts()
 
     with _telling(len(memories)):
-        context.write(doomed.storage, rest, stamp=stamp, urgent=True)
+        context.write(plan.storage, rest, stamp=stamp, urgent=True)
 
 
 @contextmanager
@@ -571,15 +567,15 @@ def _erase_memories(memories: Memories, tx: Transaction) -> None:
         tx.erase(memory)
 
 
-def _erase_tasks(tx: Transaction, doomed: Doomed) -> None:
+def _erase_tasks(tx: Transaction, plan: ErasePlan) -> None:
     """Erase the tasks, and no longer let others wait for them."""
     for waiting in tx.all(Task):
-        if waiting.name not in doomed.tasks and set(waiting.blocked_by) & doomed.tasks.keys():
-            others = tuple(name for name in waiting.blocked_by if name not in doomed.tasks)
+        if waiting.name not in plan.tasks and set(waiting.blocked_by) & plan.tasks.keys():
+            others = tuple(name for name in waiting.blocked_by if name not in plan.tasks)
             tx.put(replace(waiting, blocked_by=others), "task")
-    for task in doomed.tasks.values():
+    for task in plan.tasks.values():
         tx.erase(task)
-    doomed.found["tasks"] += len(doomed.tasks)
+    plan.found["tasks"] += len(plan.tasks)
 
 
 def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
@@ -603,24 +599,24 @@ def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
     )
 
 
-def _erase_talk(tx: Transaction, doomed: Doomed, spoken: Passages) -> None:
+def _erase_talk(tx: Transaction, plan: ErasePlan, spoken: Passages) -> None:
     names: list[str] = []
-    for session in doomed.whole:
+    for session in plan.whole:
         names += [_marks(message)[0] for message in tx.messages(session)]
         names += [name for message in _own_messages(tx, session) for name in _marks(message)]
-        doomed.found["messages"] += tx.erase_messages(session)
-        doomed.found["sessions"] += 1
+        plan.found["messages"] += tx.erase_messages(session)
+        plan.found["sessions"] += 1
         if (record := tx.session(session)) is not None:
             tx.erase(record)
-    for session, ids in doomed.messages.items():
+    for session, ids in plan.messages.items():
         gone = [message for message in tx.messages(session) if message.id in ids]
         names += [name for message in gone for name in _marks(message)]
-        doomed.found["messages"] += tx.erase_messages(session, sorted(ids))
+        plan.found["messages"] += tx.erase_messages(session, sorted(ids))
         summaries = [message for message in tx.messages(session) if message.role == "summary"]
-        doomed.found["quoting messages"] += _rewrite_messages(tx, summaries, spoken, names)
+        plan.found["quoting messages"] += _rewrite_messages(tx, summaries, spoken, names)
         _clean_record(tx, session, spoken)
-    for session, quotes in doomed.sessions.items():
-        doomed.found["quoting messages"] += _rewrite_messages(tx, tx.messages(session), quotes, names)
+    for session, quotes in plan.sessions.items():
+        plan.found["quoting messages"] += _rewrite_messages(tx, tx.messages(session), quotes, names)
         _clean_record(tx, session, quotes)
     tx.bury(list(dict.fromkeys(names)))
 

@@ -34,7 +34,7 @@ MOST_FINDINGS = 10_000
 MOST_OPEN_ENDS = 100
 
 
-class Taken(Struct, frozen=True, kw_only=True):
+class FindingsUpdate(Struct, frozen=True, kw_only=True):
     """What was found in the messages of a session up to number `upto`."""
 
     upto: int = 0
@@ -53,7 +53,7 @@ def take(
     *,
     is_whole: bool,
     summarizer: Summarizer | None = None,
-) -> Taken:
+) -> FindingsUpdate:
     """Store the findings of the newest messages; or, if `is_whole`, make findings and summary those of the transcript.
 
     `heard` are the words of the session that are not its speakers' own: what repeats them has their trust.
@@ -62,11 +62,11 @@ def take(
     with storage.reading() as reader:
         session = reader.session(name)
         if session is None:  # it was opened in a pause, and nothing was said since
-            return Taken()
+            return FindingsUpdate()
         messages = reader.messages(name, after=0 if is_whole else max(0, session.checked - OVERLAP))
     upto = messages[-1].n if messages else session.shared
     if context.is_off(name) or (not is_whole and upto <= session.checked) or upto <= session.shared:
-        return Taken(upto=upto)
+        return FindingsUpdate(upto=upto)
     said = [message for message in messages if not is_own_summary(message)]
     rules = replace(context.rules(), echoes=write.echoes(context))
     found = [*_found_in(said, session)]
@@ -103,7 +103,7 @@ def take(
     counts.count_reasons(context, receipts)
     has_changed = grown != 0 or any(receipt.outcome != "refused" for receipt in receipts)
     added = sum(receipt.outcome != "refused" and receipt.reason != "already_stored" for receipt in receipts)
-    return Taken(upto=upto, new=added, grown=grown if has_changed else None, uids=uids, summary=put)
+    return FindingsUpdate(upto=upto, new=added, grown=grown if has_changed else None, uids=uids, summary=put)
 
 
 def findings_of(reader: Reader, name: str) -> Memories:

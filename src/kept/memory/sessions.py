@@ -21,7 +21,7 @@ from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
-from kept.memory.findings import Taken, findings_of, promote, summarized, take
+from kept.memory.findings import FindingsUpdate, findings_of, promote, summarized, take
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.signals import warn
 from kept.memory.summaries import ancestors, summary_of, tellable
@@ -53,7 +53,7 @@ class Unflushed(NamedTuple):
     tokens: int
 
 
-class Flushed(Struct, frozen=True, kw_only=True):
+class FlushResult(Struct, frozen=True, kw_only=True):
     """The result of a flush or a finish."""
 
     findings: int = 0
@@ -389,23 +389,23 @@ class OpenSession(Handle):
             warn("the transcript's file of session %s is behind: %s", self.id, error.message)
 
     @verb("session.flush")
-    def flush(self, summarizer: Summarizer | None = None) -> Flushed:
+    def flush(self, summarizer: Summarizer | None = None) -> FlushResult:
         """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat.
 
         Nothing is stored in a pause.
         """
         if self._context.is_paused(self.id):
-            return Flushed()
+            return FlushResult()
         with self._storage.reading() as reader:
             last, session = reader.last_number(self.id), reader.session(self.id)
         if session is None or not last or session.flushed >= last:
-            return Flushed()
+            return FlushResult()
         taken = self._take_all(summarizer)
         self._set_mark(flushed=taken.upto)
         self._tell_taken(taken)
         self._context.signals.emit("memory:flush", sessionId=self.id)
         views.write(self._context)
-        return Flushed(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
+        return FlushResult(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
 
     @verb("session.compact")
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
@@ -435,20 +435,20 @@ class OpenSession(Handle):
         return after
 
     @verb("session.finish")
-    def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> Flushed:
+    def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> FlushResult:
         """End the session: store findings and summary, and promote the findings that qualify.
 
         `fast` is for a host about to exit: the messages are safe, and the rest is done when the next session begins,
         or in upkeep. A message that comes later reopens the session. In a pause, nothing happens.
         """
         if self._context.is_paused(self.id) or not self._is_stored():
-            return Flushed()
+            return FlushResult()
         if self._context.running is not None and self._context.running.id == self.id:
             self._context.running = None
         if fast:
             self._set_mark(finished_at=self._context.now(), ended=FAST)
             self._after_marks()
-            return Flushed()
+            return FlushResult()
         return self._finish(None, summarizer)
 
     def finish_if_silent(self) -> bool:
@@ -540,13 +540,13 @@ class OpenSession(Handle):
             _write_index(self._context, self._storage)
         return before, session, added
 
-    def _finish(self, at: datetime | None, summarizer: Summarizer | None = None) -> Flushed:
+    def _finish(self, at: datetime | None, summarizer: Summarizer | None = None) -> FlushResult:
         """Take findings and summary from the whole transcript, promote, and mark the end, `at` or now."""
         with self._storage.reading() as reader:
             session, last = self._session(reader), reader.last_number(self.id)
             known = summary_of(reader, self.id)
         if session.finished_at is not None and session.ended == last:  # nothing was said since
-            return Flushed(summary=known.ref if known else None)
+            return FlushResult(summary=known.ref if known else None)
         self.distrust_quoted()  # once more: the process that stored the last messages may have been killed
         taken = self._take_all(summarizer)
         n_promoted = promote(self._context, self._storage, self.id, self._stamp())
@@ -572,9 +572,11 @@ class OpenSession(Handle):
             self._context.signals.emit("memory:flush", sessionId=self.id)
         self._after_marks()
         views.write(self._context)
-        return Flushed(findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None)
+        return FlushResult(
+            findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None
+        )
 
-    def _take_all(self, summarizer: Summarizer | None) -> Taken:
+    def _take_all(self, summarizer: Summarizer | None) -> FindingsUpdate:
         of = (self._context, self._storage, self.id, self._stamp(), self.heard)
         return take(*of, is_whole=True, summarizer=summarizer)
 
@@ -626,7 +628,7 @@ class OpenSession(Handle):
         if self._room <= 0:
             self._room = max(threshold - self.compact().tokens, threshold // 10)
 
-    def _tell_taken(self, taken: Taken, n_promoted: int = 0) -> None:
+    def _tell_taken(self, taken: FindingsUpdate, n_promoted: int = 0) -> None:
         """Signal, once, that findings came, went or were promoted."""
         if taken.grown is not None or n_promoted:
             self._context.tell_write(self._storage, taken.grown or 0)

@@ -183,7 +183,7 @@ LEASE = "upkeep"
 log = logging.getLogger("kept")
 
 
-class Upkept(Struct, frozen=True, kw_only=True):
+class UpkeepReport(Struct, frozen=True, kw_only=True):
     """The result of an upkeep run. `skipped`: another process was already running it."""
 
     done: tuple[Done, ...] = ()
@@ -194,7 +194,7 @@ class Upkept(Struct, frozen=True, kw_only=True):
         return sum(one.action == action for one in self.done)
 
 
-def run(context: Context, *, dry_run: bool) -> Upkept:
+def run(context: Context, *, dry_run: bool) -> UpkeepReport:
     """A whole round through every store that this actor keeps in order."""
     done: list[Done] = []
     now = context.now()
@@ -204,9 +204,9 @@ def run(context: Context, *, dry_run: bool) -> Upkept:
             continue
         with storage.lease(LEASE) as is_ours:
             if not is_ours:
-                return Upkept(done=tuple(done), skipped=True)
+                return UpkeepReport(done=tuple(done), skipped=True)
             done += _whole_round(context, storage, now)
-    return Upkept(done=tuple(done), is_dry_run=dry_run)
+    return UpkeepReport(done=tuple(done), is_dry_run=dry_run)
 
 
 def pack_sessions(context: Context) -> list[str]:
