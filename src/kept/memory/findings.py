@@ -7,6 +7,7 @@ has forgotten, is not taken again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import filterfalse
 
 import msgspec
 from msgspec import Struct
@@ -65,45 +66,76 @@ def take(
             return FindingsUpdate()
         messages = reader.messages(name, after=0 if is_whole else max(0, session.checked - OVERLAP))
     upto = messages[-1].n if messages else session.shared
-    if context.is_off(name) or (not is_whole and upto <= session.checked) or upto <= session.shared:
+    is_read = upto <= session.shared or (not is_whole and upto <= session.checked)
+    if is_read or context.is_off(name):
         return FindingsUpdate(upto=upto)
-    said = [message for message in messages if not is_own_summary(message)]
+    said = list(filterfalse(is_own_summary, messages))
+    reading = _read(context, storage, session, said, heard, is_whole=is_whole, summarizer=summarizer)
+    with storage.writing(stamp) as tx:
+        receipts, grown = _store(tx, storage, name, reading)
+        put, added = _put_end(tx, storage, name, reading, said) if is_whole else (None, 0)
+        _mark_read(tx, name, upto)
+        uids = tuple(memory.uid for memory in findings_of(tx, name) if not memory.is_archived)
+    counts.count_reasons(context, receipts)
+    kept = [receipt for receipt in receipts if receipt.outcome != "refused"]
+    new, grown = sum(receipt.reason != "already_stored" for receipt in kept), grown + added
+    return FindingsUpdate(upto=upto, new=new, grown=grown if kept or grown else None, uids=uids, summary=put)
+
+
+def _mark_read(tx: Transaction, name: str, upto: int) -> None:
+    current = tx.session(name)
+    if current is not None and current.checked < upto:
+        tx.put(replace(current, checked=upto), "checkpoint")
+
+
+class _Reading(Struct, frozen=True, kw_only=True):
+    """What extraction found in the messages of a session, ready to be stored, or already refused."""
+
+    is_whole: bool
+    said: set[str]  # identities of everything that was found
+    ready: list[pipeline.Ready | Receipt]
+    minor: list[pipeline.Ready]  # worth something only if they change another memory
+    summary: pipeline.Ready | Receipt | None
+
+
+def _read(
+    context: Context,
+    storage: Storage,
+    session: Session,
+    said: Sequence[Message],
+    heard: Callable[[], Quotes],
+    *,
+    is_whole: bool,
+    summarizer: Summarizer | None,
+) -> _Reading:
+    """Extract, check and redact, before the transaction begins."""
     rules = replace(context.rules(), echoes=write.echoes(context))
     found = [*_found_in(said, session)]
     quotes = heard() if found or is_whole else Quotes()
-    drafts = [_as_draft(each, message, session, quotes) for each, message in found if not each.is_minor]
-    minor = [_as_draft(each, message, session, quotes) for each, message in found if each.is_minor]
-    ready = [pipeline.prepare(draft, rules) for draft in drafts]
-    passing = [one for draft in minor if isinstance(one := pipeline.prepare(draft, rules), pipeline.Ready)]
+    every = [(each.is_minor, _as_draft(each, message, session, quotes)) for each, message in found]
+    drafts, minor = ([draft for is_minor, draft in every if is_minor == wanted] for wanted in (False, True))
+    prepared = [pipeline.prepare(draft, rules) for draft in minor]
     summary = None
-    if is_whole:
-        trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
-        told = tellable(storage, name, [draft.content for draft in trusted])
-        trusted = [draft for draft, left in zip(trusted, told, strict=True) if left]
-        text, trust = summarized(said, summarizer, quotes, trusted)
-        [text] = tellable(storage, name, [text])
-        summary = _summary_draft(context, session, said, text, trust)
-    to_summarize = None if summary is None else pipeline.prepare(summary, rules)
-    with storage.writing(stamp) as tx:
-        own = {_identity(memory): memory for memory in _taken_before(tx, name)}
-        withdrawn = _reconcile(tx, own, {_key_of(draft) for draft in (*drafts, *minor)}) if is_whole else 0
-        place = write.place(storage, tx.stamp.at)
-        ready += _changing(tx, passing, place) if passing else []
-        new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
-        receipts = pipeline.store(tx, new, place)
-        grown = sum(map(grown_by, receipts)) - withdrawn
-        put = None
-        if is_whole:
-            put, is_new = _put_summary(tx, name, to_summarize, storage)
-            grown += is_new - _close_open_ends(tx, name, said)
-        current = tx.session(name)
-        if current is not None and current.checked < upto:
-            tx.put(replace(current, checked=upto), "checkpoint")
-        uids = tuple(memory.uid for memory in findings_of(tx, name) if not memory.is_archived)
-    counts.count_reasons(context, receipts)
-    has_changed = grown != 0 or any(receipt.outcome != "refused" for receipt in receipts)
-    added = sum(receipt.outcome != "refused" and receipt.reason != "already_stored" for receipt in receipts)
-    return FindingsUpdate(upto=upto, new=added, grown=grown if has_changed else None, uids=uids, summary=put)
+    if is_whole and (draft := _summarize(context, storage, session, said, summarizer, quotes, drafts)) is not None:
+        summary = pipeline.prepare(draft, rules)
+    return _Reading(
+        is_whole=is_whole,
+        said={_key_of(draft) for _, draft in every},
+        ready=[pipeline.prepare(draft, rules) for draft in drafts],
+        minor=[one for one in prepared if isinstance(one, pipeline.Ready)],
+        summary=summary,
+    )
+
+
+def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> tuple[list[Receipt], int]:
+    """Store what is new. Returns the receipts, and by how many live memories the space grew."""
+    own = {_identity(memory): memory for memory in _taken_before(tx, name)}
+    withdrawn = _reconcile(tx, own, reading.said) if reading.is_whole else 0
+    place = write.place(storage, tx.stamp.at)
+    ready = [*reading.ready, *(_changing(tx, reading.minor, place) if reading.minor else ())]
+    new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
+    receipts = pipeline.store(tx, new, place)
+    return receipts, sum(map(grown_by, receipts)) - withdrawn
 
 
 def findings_of(reader: Reader, name: str) -> Memories:
@@ -169,14 +201,15 @@ def _changing(tx: Transaction, minor: Sequence[pipeline.Ready], place: pipeline.
     """
     memories = [pipeline.to_memory(ready, place) for ready in minor]
     known = Known(tx, memories)
-    found = []
-    for ready, memory in zip(minor, memories, strict=True):
-        others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
-        of_user = [other.content for other in others if other.trust == "user"]
-        is_change = bool(others) and tells_of_change(memory.content)
-        if is_change or any(may_change(memory.content, other) for other in of_user) or find_rivals(tx, memory, others):
-            found.append(ready)
-    return found
+    return [one for one, memory in zip(minor, memories, strict=True) if _changes_another(tx, memory, known)]
+
+
+def _changes_another(tx: Transaction, memory: Memory, known: Known) -> bool:
+    others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
+    if others and tells_of_change(memory.content):
+        return True
+    of_user = [other.content for other in others if other.trust == "user"]
+    return any(may_change(memory.content, other) for other in of_user) or bool(find_rivals(tx, memory, others))
 
 
 def _taken_before(tx: Transaction, name: str) -> Memories:
@@ -204,12 +237,15 @@ def _close_open_ends(tx: Transaction, name: str, said: Sequence[Message]) -> int
     found = tx.select(Where(kinds=("progress",), tags=(OPEN,)), limit=MOST_OPEN_ENDS)
     waiting = {one.uid: one for one in found if is_finding(one) and one.source.session != name}
     closed = closed_in(said, {uid: one.content for uid, one in waiting.items()}) if waiting else {}
-    ended = [(waiting[uid], message) for uid, message in closed.items()]
-    ended = [(one, message) for one, message in ended if message.at is None or one.created_at < message.at]
-    for one, _ in ended:
+    ended = [waiting[uid] for uid, message in closed.items() if _is_later(message, waiting[uid])]
+    for one in ended:
         over = replace(one, data=(one.data or {}) | {"closed_in": name})
         tx.put(over.archived("expired", tx.stamp.at), "close")
     return len(ended)
+
+
+def _is_later(message: Message, memory: Memory) -> bool:
+    return message.at is None or memory.created_at < message.at
 
 
 def _is_withdrawn(memory: Memory) -> bool:
@@ -247,9 +283,21 @@ def summarized(
     return "\n".join(lines), "agent"
 
 
-def _summary_draft(
-    context: Context, session: Session, said: Sequence[Message], content: str, trust: Trust
+def _summarize(
+    context: Context,
+    storage: Storage,
+    session: Session,
+    said: Sequence[Message],
+    summarizer: Summarizer | None,
+    quotes: Quotes,
+    drafts: Sequence[Draft],
 ) -> Draft | None:
+    """Draft the summary of a session; None if there is nothing to tell."""
+    trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
+    told = tellable(storage, session.name, [draft.content for draft in trusted])
+    trusted = [draft for draft, left in zip(trusted, told, strict=True) if left]
+    text, trust = summarized(said, summarizer, quotes, trusted)
+    [content] = tellable(storage, session.name, [text])
     if not content.strip():
         return None
     return Draft(
@@ -261,6 +309,14 @@ def _summary_draft(
         created_at=said[-1].at,
         trust=trust,
     )
+
+
+def _put_end(
+    tx: Transaction, storage: Storage, name: str, reading: _Reading, said: Sequence[Message]
+) -> tuple[Memory | None, int]:
+    """Store the summary and close open ends. Returns the summary, and by how many live memories the space grew."""
+    put, is_new = _put_summary(tx, name, reading.summary, storage)
+    return put, is_new - _close_open_ends(tx, name, said)
 
 
 def _put_summary(

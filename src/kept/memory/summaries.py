@@ -33,15 +33,19 @@ def tellable(storage: Storage, name: str, texts: Sequence[str]) -> list[str]:
     statement, and passages that were erased here.
     """
     with storage.reading() as reader:
-        gone = [_said_by(reader, one) for one in (name, *ancestors(reader, name))]
-        twins = reader.select(Where(fingerprints=tuple(map(fingerprint, texts)), shelf="any"), limit=MOST_FINDINGS)
-        forgotten = [memory.content for memory in twins if memory.is_forgotten]
-        untold = {content for contents in gone for content in contents} | set(forgotten)
-        live = {memory.fingerprint for memory in twins if not memory.is_archived}
-        untold = {content for content in untold if fingerprint(content) not in live}
+        untold = _untold(reader, name, texts)
         buried = Buried(reader.erased_among, ("", SAID)) if reader.is_erased(ANYTHING) else None
         passages = Passages(untold)
         return [_without(text, passages, untold, buried) for text in texts]
+
+
+def _untold(reader: Reader, name: str, texts: Sequence[str]) -> set[str]:
+    """Return what was forgotten or replaced, of these texts and of the session, unless it is remembered again."""
+    gone = {content for one in (name, *ancestors(reader, name)) for content in _said_by(reader, one)}
+    twins = reader.select(Where(fingerprints=tuple(map(fingerprint, texts)), shelf="any"), limit=MOST_FINDINGS)
+    gone |= {memory.content for memory in twins if memory.is_forgotten}
+    live = {memory.fingerprint for memory in twins if not memory.is_archived}
+    return {content for content in gone if fingerprint(content) not in live}
 
 
 def _said_by(reader: Reader, name: str) -> list[str]:
@@ -59,21 +63,26 @@ def _is_replaced(reader: Reader, memory: Memory) -> bool:
 
 
 def _without(text: str, passages: Passages, untold: Iterable[str], buried: Buried | None) -> str:
+    """Return the text without lines and sentences that must not be told."""
+
     def is_told(said: str) -> bool:
-        if not passages and buried is None:
-            return True
-        is_gone = passages.spans(said) or (buried is not None and buried.spans(said))
-        part = Passages([unlabelled(said)])  # a summary cuts long lines
-        return not is_gone and not any(part.spans(one) for one in untold)
+        return _is_told(said, passages, untold, buried)
 
     if is_told(text):
         return text
     lines = [line for line in text.splitlines() if not line.startswith("- ") or is_told(line)]
-    for number, line in enumerate(lines):
-        if not is_told(line):
-            lines[number] = " ".join(one for one in sentences(line) if is_told(one))
-    left = "\n".join(line for line in lines if line.strip())
+    lines = [line if is_told(line) else " ".join(filter(is_told, sentences(line))) for line in lines]
+    left = "\n".join(filter(str.strip, lines))
     return left if is_told(left) else ""
+
+
+def _is_told(said: str, passages: Passages, untold: Iterable[str], buried: Buried | None) -> bool:
+    if not passages and buried is None:
+        return True
+    if passages.spans(said) or (buried is not None and buried.spans(said)):
+        return False
+    part = Passages([unlabelled(said)])  # a summary cuts long lines
+    return not any(part.spans(one) for one in untold)
 
 
 def unlabelled(line: str) -> str:

@@ -20,6 +20,7 @@ from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
+Placed = tuple[int, pipeline.Ready]
 SHELVES: tuple[Shelf, ...] = ("live", "archive")  # all but the forgotten
 
 
@@ -60,17 +61,26 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp
     Global drafts come first, in one transaction: a person agrees to all of them, or nothing is stored at all.
     """
     receipts = {place: one for place, one in enumerate(prepared) if isinstance(one, Receipt)}
-    ready = [(place, one) for place, one in enumerate(prepared) if isinstance(one, pipeline.Ready)]
-    shared = [(place, one) for place, one in ready if one.draft.tier == GLOBAL]
-    own = [(place, one) for place, one in ready if one.draft.tier != GLOBAL]
+    shared, own = _by_space(prepared)
     project = context.owned() if own else None
     stamp = stamp or context.stamp(shared=bool(shared))
     batches = [(context.ensure_shared(), shared)] if shared else []
-    batches += [(project, own[start : start + BATCH]) for start in range(0, len(own), BATCH)] if project else []
+    if project is not None:
+        batches += [(project, own[start : start + BATCH]) for start in range(0, len(own), BATCH)]
     for storage, batch in batches:
         done = _store_batch(context, storage, [one for _, one in batch], stamp)
         receipts |= {place: receipt for (place, _), receipt in zip(batch, done, strict=True)}
     return [receipts[place] for place in range(len(prepared))]
+
+
+def _by_space(prepared: Sequence[pipeline.Ready | Receipt]) -> tuple[list[Placed], list[Placed]]:
+    """Return the drafts of global memory and those of the project, each with its place in the order of the call."""
+    shared: list[Placed] = []
+    own: list[Placed] = []
+    for place, one in enumerate(prepared):
+        if isinstance(one, pipeline.Ready):
+            (shared if one.draft.tier == GLOBAL else own).append((place, one))
+    return shared, own
 
 
 def _store_batch(context: Context, storage: Storage, batch: Sequence[pipeline.Ready], stamp: Stamp) -> Receipts:
