@@ -27,7 +27,7 @@ from kept.memory.library import write_items_json
 from kept.memory.sessions import OpenSession
 from kept.memory.summaries import unlabelled
 from kept.memory.tasks import OpenTask
-from kept.model import ERASED, GLOBAL, Alias, Memory, Message, Receipt, Session, Task, replace
+from kept.model import ERASED, GLOBAL, Alias, Event, Memory, Message, Receipt, Session, Task, replace
 from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
 from kept.projects.files import remove_drafts, rewrite_mirror, shown, write_session_index
 from kept.storage import scrub
@@ -76,65 +76,116 @@ class ErasePlan(Struct):
         return bool(self.sessions or self.messages or self.whole)
 
 
+class Wanted(Struct, frozen=True, kw_only=True):
+    """The memories that were named, and the texts to look for: theirs, and those of the messages to erase."""
+
+    asked: dict[str, Memory]  # by uid
+    said: list[str]  # the sentences of the messages and sessions to erase
+    fingerprints: set[str]  # of every version of the memories
+    uids: set[str]  # of those that they were promoted from
+    quotes: Passages
+    spoken: Passages
+    buried: list[str]  # the marks that keep the texts from being captured again
+
+
+class Cleaning(Struct):
+    """How the cleaning of the files went: what stayed in global memory, and what could not be cleaned."""
+
+    left: list[str] = field(default_factory=list)
+    unwritten: list[str] = field(default_factory=list)
+    scrubbed: list[Scrubbed] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)  # old files of merged projects that were deleted
+
+
 def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
     finish_files(context)
-    spaces = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
-    named = [_plan_target(context, spaces, target) for target in targets]
-    for plan in spaces.values():
+    plans = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
+    named = [_plan_target(context, plans, target) for target in targets]
+    wanted = _wanted(plans)
+    for plan in plans.values():
+        _find_copies(plan, wanted)
+        _find_quotations(plan, wanted)
+    cleaning = _carry_out(context, plans, wanted)
+    found = sum((plan.found for plan in plans.values()), Counter(backups=sum(one.backups for one in cleaning.scrubbed)))
+    hints = _hints(context, plans, wanted, cleaning, found)
+    return [_receipt(name, found, cleaning, hints) for name in named]
+
+
+def _wanted(plans: dict[str, ErasePlan]) -> Wanted:
+    """Follow the messages to erase, and collect every text to look for."""
+    for plan in plans.values():
         _follow_messages(plan)
-    said = [sentence for plan in spaces.values() for sentence in plan.said]
-    asked = {uid: memory for plan in spaces.values() for uid, memory in plan.memories.items()}
-    texts, fingerprints, uids = _versions(spaces, asked)
-    texts |= {one for plan in spaces.values() for one in _task_texts(plan)}
-    quotes, spoken = Passages(texts), Passages(said)
-    buried = [*buried_names(texts), *buried_names(said, SAID)]
-    for plan in spaces.values():
-        _find_copies(plan, quotes, spoken, fingerprints, uids)
-        _find_quotations(plan, quotes, spoken, list(asked.values()))
-    left: list[str] = []
-    unwritten: list[str] = []
-    scrubbed: list[Scrubbed] = []
-    stamp = context.stamp(shared=GLOBAL in spaces and not spaces[GLOBAL].is_empty)
+    said = [sentence for plan in plans.values() for sentence in plan.said]
+    asked = {uid: memory for plan in plans.values() for uid, memory in plan.memories.items()}
+    texts, fingerprints, uids = _versions(plans, asked)
+    texts |= {one for plan in plans.values() for one in _task_texts(plan)}
+    return Wanted(
+        asked=asked,
+        said=said,
+        fingerprints=fingerprints,
+        uids=uids,
+        quotes=Passages(texts),
+        spoken=Passages(said),
+        buried=[*buried_names(texts), *buried_names(said, SAID)],
+    )
+
+
+def _carry_out(context: Context, plans: dict[str, ErasePlan], wanted: Wanted) -> Cleaning:
+    """Erase in the stores, global memory first, and clean their files."""
+    cleaning = Cleaning()
+    stamp = context.stamp(shared=GLOBAL in plans and not plans[GLOBAL].is_empty)
     # The project's always: there are the questions that were asked about it.
-    touched = [one.storage for one in spaces.values() if not one.is_empty or one.storage.space != GLOBAL]
+    touched = [one.storage for one in plans.values() if not one.is_empty or one.storage.space != GLOBAL]
     for storage in global_first(touched):
-        plan = spaces[storage.space]
+        plan = plans[storage.space]
         try:
-            _write(context, plan, spoken, buried, stamp)
+            _write(context, plan, wanted, stamp)
         except NotAllowed:
             if plan.is_asked:
                 raise
-            left += [memory.ref for memory in (*plan.memories.values(), *plan.quoting.values())]
+            cleaning.left += [memory.ref for memory in (*plan.memories.values(), *plan.quoting.values())]
             plan.found.clear()
             continue
-        failed = _clean_files(context, storage, _files_of(plan), quotes.erase, plan.found)
-        if failed:  # the database has lost it: an error would say that nothing was changed
-            unwritten.append(
-                f"{' '.join(failed)} That file may still hold it. When the cause is gone, run `kept files sync`."
-            )
-        if storage.space == GLOBAL:
-            _drop_what_was_given(context, list(plan.memories))
-        try:
-            scrubbed.append(scrub(storage))
-        except Busy:  # it is erased; only the cleaning has to wait
-            scrubbed.append(Scrubbed(is_done=False))
+        _clean(context, plan, wanted, cleaning)
         context.tell_write(storage, -sum(not memory.is_archived for memory in plan.memories.values()))
-    merged: list[str] = []
     try:
-        merged = context.spaces.drop_merged()
+        cleaning.merged = context.spaces.drop_merged()
     except KeptError as error:
-        unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
-    found = sum((plan.found for plan in spaces.values()), Counter({"backups": sum(one.backups for one in scrubbed)}))
-    unquoted = {memory.source.session for memory in asked.values()} - {None} if not found["quoting messages"] else set()
-    hints = [f"Session {name} may say it in other words." for name in sorted(map(str, unquoted)) if not said]
-    if merged:
-        hints.append(f"The old files of merged projects could hold it and were deleted: {', '.join(merged)}.")
-    if GLOBAL not in spaces and asked and context.spaces.shared() is not None:
+        cleaning.unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
+    return cleaning
+
+
+def _clean(context: Context, plan: ErasePlan, wanted: Wanted, cleaning: Cleaning) -> None:
+    """Clean the files of one store, which itself has lost the texts: an error would say that nothing was changed."""
+    failed = _clean_files(context, plan.storage, _files_of(plan), wanted.quotes.erase, plan.found)
+    if failed:
+        cleaning.unwritten.append(
+            f"{' '.join(failed)} That file may still hold it. When the cause is gone, run `kept files sync`."
+        )
+    if plan.storage.space == GLOBAL:
+        _drop_what_was_given(context, list(plan.memories))
+    try:
+        cleaning.scrubbed.append(scrub(plan.storage))
+    except Busy:  # it is erased; only the cleaning has to wait
+        cleaning.scrubbed.append(Scrubbed(is_done=False))
+
+
+def _hints(
+    context: Context, plans: dict[str, ErasePlan], wanted: Wanted, cleaning: Cleaning, found: Counter[str]
+) -> list[str]:
+    """Say where a person has to look: what may be left, and what was deleted as a whole."""
+    hints = []
+    if not wanted.said and not found["quoting messages"]:
+        sessions = {memory.source.session for memory in wanted.asked.values()} - {None}
+        hints += [f"Session {name} may say it in other words." for name in sorted(map(str, sessions))]
+    if cleaning.merged:
+        hints.append(f"The old files of merged projects could hold it and were deleted: {', '.join(cleaning.merged)}.")
+    if GLOBAL not in plans and wanted.asked and context.spaces.shared() is not None:
         hints.append("If it was promoted, a copy is in global memory, which you may not read here.")
-    if left:
-        hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(left)}.")
-    return [_receipt(name, found, scrubbed, unwritten, hints) for name in named]
+    if cleaning.left:
+        hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(cleaning.left)}.")
+    return hints
 
 
 class FilesToClean(Struct, kw_only=True):
@@ -246,31 +297,46 @@ def _drop_what_was_given(context: Context, uids: list[str]) -> None:
 
 def _plan_target(context: Context, spaces: dict[str, ErasePlan], target: Erasable) -> str:
     """Note what a target names, in its space. Returns its ref or name. Raises NotFound."""
-    if isinstance(target, Named) and target.noun == "task":
-        return _plan_task(context, spaces, target.name)
-    if isinstance(target, Named) and target.noun == "alias":
-        return _plan_alias(context, spaces, Alias(word=target.name, expands_to=()))
-    if isinstance(target, Task | OpenTask):
-        return _plan_task(context, spaces, target.name if isinstance(target, Task) else target.id)
-    if isinstance(target, Alias):
-        return _plan_alias(context, spaces, target)
-    if isinstance(target, Session | OpenSession | Named):
-        name = target.id if isinstance(target, OpenSession) else target.name
+    named = _named(target)
+    if isinstance(named, Named):
+        if named.noun == "alias":
+            alias = target if isinstance(target, Alias) else Alias(word=named.name, expands_to=())
+            return _plan_alias(context, spaces, alias)
+        return (_plan_task if named.noun == "task" else _plan_session)(context, spaces, named.name)
+    if isinstance(named, str) and (found := re.fullmatch(MESSAGE_REF, named)):
         plan = _of_project(context, spaces)
-        with plan.storage.reading() as reader:
-            if reader.session(name) is None and not reader.last_number(name):
-                raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
-        plan.whole.append(name)
-        return name
-    ref = f"{target.session}#{target.n}" if isinstance(target, Message) else target
-    if isinstance(ref, str) and (found := re.fullmatch(MESSAGE_REF, ref)):
-        plan = _of_project(context, spaces)
-        plan.messages.setdefault(found["session"], set()).add(find_message(plan.storage, ref).id)
-        return ref
-    storage, memory = context.find(ref)
+        plan.messages.setdefault(found["session"], set()).add(find_message(plan.storage, named).id)
+        return named
+    storage, memory = context.find(named)
     spaces[storage.space].memories[memory.uid] = memory
     spaces[storage.space].is_asked = True
     return memory.ref
+
+
+def _named(target: Erasable) -> Named | Ref:
+    """Return the noun and the name of a target; the ref of a message or memory."""
+    match target:
+        case Named():
+            return target
+        case Session() | OpenSession():
+            return Named("session", target.id if isinstance(target, OpenSession) else target.name)
+        case Task() | OpenTask():
+            return Named("task", target.id if isinstance(target, OpenTask) else target.name)
+        case Alias():
+            return Named("alias", target.word)
+        case Message():
+            return f"{target.session}#{target.n}"
+        case ref:
+            return ref
+
+
+def _plan_session(context: Context, spaces: dict[str, ErasePlan], name: str) -> str:
+    plan = _of_project(context, spaces)
+    with plan.storage.reading() as reader:
+        if reader.session(name) is None and not reader.last_number(name):
+            raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
+    plan.whole.append(name)
+    return name
 
 
 def _plan_task(context: Context, spaces: dict[str, ErasePlan], name: str) -> str:
@@ -335,23 +401,32 @@ def _follow_messages(plan: ErasePlan) -> None:
     """Add what was captured from the erased messages and sessions, the copies in forks, and the sentences they said."""
     if not plan.messages and not plan.whole:
         return
-    said: list[str] = []
     with plan.storage.reading() as reader:
-        sessions = reader.all(Session)
-        for name, ids in list(plan.messages.items()):
-            family = _family(sessions, name)
-            gone = [message for message in reader.messages(name) if message.id in ids]
-            plan.told += [one for message in gone for one in _strings([message.content, message.input])]
-            plan.near |= family
-            _add_copies(plan, reader, family - {name}, gone)
-        said += _statements(plan.told)
-        for name in plan.whole:
-            gone = _own_messages(reader, name)
-            said += _statements(message.content for message in gone)
-            _add_copies(plan, reader, _descendants(sessions, name), gone)
+        said = [*_follow_single(plan, reader), *_follow_whole(plan, reader)]
     for page in pages_of(plan.storage, ANYWHERE):
-        plan.memories.update({one.uid: one for one in page if _is_left_by(one, plan.whole) or _is_captured(one, plan)})
-    plan.said = [one for one in said if count_words(one) >= SENTENCE_WORDS]
+        plan.memories |= {one.uid: one for one in page if _is_left_by(one, plan.whole) or _is_captured(one, plan)}
+    plan.said = _of_words(SENTENCE_WORDS, said)
+
+
+def _follow_single(plan: ErasePlan, reader: Reader) -> list[str]:
+    """Add the copies of single messages in forks. Returns the sentences that they said."""
+    sessions = reader.all(Session)
+    for name, ids in list(plan.messages.items()):
+        family = _family(sessions, name)
+        gone = [message for message in reader.messages(name) if message.id in ids]
+        plan.told += [one for message in gone for one in _strings([message.content, message.input])]
+        plan.near |= family
+        _add_copies(plan, reader, family - {name}, gone)
+    return _statements(plan.told)
+
+
+def _follow_whole(plan: ErasePlan, reader: Reader) -> Iterator[str]:
+    """Add the copies of whole sessions in their forks. Returns the sentences that were said in them."""
+    sessions = reader.all(Session)
+    for name in plan.whole:
+        gone = _own_messages(reader, name)
+        yield from _statements(message.content for message in gone)
+        _add_copies(plan, reader, _descendants(sessions, name), gone)
 
 
 def _statements(told: Iterable[str]) -> list[str]:
@@ -413,48 +488,63 @@ def _family(sessions: Sequence[Session], name: str) -> set[str]:
 
 def _versions(spaces: dict[str, ErasePlan], asked: dict[str, Memory]) -> tuple[set[str], set[str], set[str]]:
     """Every text that the memories ever had, their fingerprints, and the uids of what they were promoted from."""
-    texts, fingerprints = set(), set()
-    uids = {str(origin) for memory in asked.values() if (origin := (memory.data or {}).get(FROM_UID))}
+    texts: set[str] = set()
+    fingerprints: set[str] = set()
     for plan in spaces.values():
         with plan.storage.reading() as reader:
             for memory in plan.memories.values():
                 events = reader.events(subject=memory.uid)
-                earlier = {side for event in events for side in (event.changed or {}).get("content", ())}
-                texts |= {said for said in earlier | {memory.content} if isinstance(said, str)}
+                texts |= {memory.content, *_earlier_texts(events)}
                 fingerprints |= journal.fingerprints(events) | {memory.fingerprint}
+    uids = {str(origin) for memory in asked.values() if (origin := (memory.data or {}).get(FROM_UID))}
     return texts, fingerprints, uids
+
+
+def _earlier_texts(events: Iterable[Event]) -> Iterator[str]:
+    for event in events:
+        yield from (side for side in (event.changed or {}).get("content", ()) if isinstance(side, str))
 
 
 # Where it went
 
 
-def _find_copies(plan: ErasePlan, quotes: Passages, spoken: Passages, fingerprints: set[str], uids: set[str]) -> None:
-    """Memories that are a copy, or that quote one of the texts."""
-    if not quotes and not spoken:
+def _find_copies(plan: ErasePlan, wanted: Wanted) -> None:
+    """Find memories that are a copy, or that quote one of the texts."""
+    if not wanted.quotes and not wanted.spoken:
         return
     family = {*plan.messages, *plan.whole, *plan.near}
-    originals = {*uids, *plan.memories}
+    originals = {*wanted.uids, *plan.memories}
     for page in pages_of(plan.storage, ANYWHERE):
         for memory in page:
             if memory.uid in plan.memories:
                 continue
-            promoted_from = (memory.data or {}).get(FROM_UID)
-            if memory.fingerprint in fingerprints or memory.uid in uids or promoted_from in originals:
+            if _is_copy(memory, wanted, originals):
                 plan.memories[memory.uid] = memory
                 plan.found["copies"] += 1
-                continue
-            clean = _clean_memory(memory, quotes)
-            if memory.source.origin not in DELIBERATE and memory.source.session in family:
-                clean = _clean_memory(clean, spoken)
-                if memory.kind == "summary":
-                    clean = replace(clean, content=_without_lines(clean.content, plan.told))
-            if clean == memory:
-                continue
-            if count_words(clean.content.replace(ERASED, "")):
-                plan.quoting[memory.uid] = clean
-            else:
-                plan.memories[memory.uid] = memory
-            plan.found["quoting memories"] += 1
+            elif (clean := _without_quotations(memory, wanted, family, plan.told)) != memory:
+                _add_quoting(plan, memory, clean)
+
+
+def _is_copy(memory: Memory, wanted: Wanted, originals: set[str]) -> bool:
+    promoted_from = (memory.data or {}).get(FROM_UID)
+    return memory.fingerprint in wanted.fingerprints or memory.uid in wanted.uids or promoted_from in originals
+
+
+def _without_quotations(memory: Memory, wanted: Wanted, family: set[str], told: Sequence[str]) -> Memory:
+    clean = _clean_memory(memory, wanted.quotes)
+    if memory.source.origin in DELIBERATE or memory.source.session not in family:
+        return clean
+    clean = _clean_memory(clean, wanted.spoken)
+    return clean if memory.kind != "summary" else replace(clean, content=_without_lines(clean.content, told))
+
+
+def _add_quoting(plan: ErasePlan, memory: Memory, clean: Memory) -> None:
+    """Keep the rest of a memory that quotes; if no word is left of it, erase it."""
+    if count_words(clean.content.replace(ERASED, "")):
+        plan.quoting[memory.uid] = clean
+    else:
+        plan.memories[memory.uid] = memory
+    plan.found["quoting memories"] += 1
 
 
 def _clean_memory(memory: Memory, quotes: Passages | Buried) -> Memory:
@@ -474,32 +564,43 @@ def _without_lines(summary: str, told: Sequence[str]) -> str:
     return "\n".join(f"- {ERASED}" if _stands_in(unlabelled(line), told) else line for line in summary.splitlines())
 
 
-def _find_quotations(plan: ErasePlan, quotes: Passages, spoken: Passages, asked: Memories) -> None:
-    """Sessions in which a message, or the summary of the session, quotes one of the texts.
+def _find_quotations(plan: ErasePlan, wanted: Wanted) -> None:
+    """Find sessions in which a message, or the summary of the session, quotes one of the texts.
 
     A memory may be put together from several sentences: these are looked for in the session that it came from. The
     sentences of an erased message are looked for in its session, and everywhere if they are long enough.
     """
-    if not quotes and not spoken:
+    if not wanted.quotes and not wanted.spoken:
         return
     with plan.storage.reading() as reader:
         sessions = reader.all(Session)
-    parts: dict[str, set[str]] = {}
-    for memory in asked:
-        if memory.source.session is not None:
-            pieces = [one for one in text.sentences(memory.content) if count_words(one) >= SENTENCE_WORDS]
-            for name in _family(sessions, memory.source.session):
-                parts.setdefault(name, set()).update(pieces)
+    parts = _parts(sessions, wanted.asked.values())
     echoed = _statements(plan.told)
-    anywhere = quotes | Passages(one for one in echoed if count_words(one) >= ECHO_WORDS)
+    anywhere = wanted.quotes | Passages(_of_words(ECHO_WORDS, echoed))
+    nearby = Passages(_of_words(SENTENCE_WORDS, echoed))
     for session in sessions:
-        wanted = anywhere | Passages(parts.get(session.name, ()))
+        looked_for = anywhere | Passages(parts.get(session.name, ()))
         if session.name in plan.near:
-            wanted |= Passages(one for one in echoed if count_words(one) >= SENTENCE_WORDS)
+            looked_for |= nearby
         with plan.storage.reading() as reader:
             said = reader.messages(session.name)
-        if wanted.spans(session.summary) or any(_cleaned(message, wanted) != message for message in said):
-            plan.sessions[session.name] = wanted
+        if looked_for.spans(session.summary) or any(_cleaned(one, looked_for) != one for one in said):
+            plan.sessions[session.name] = looked_for
+
+
+def _parts(sessions: Sequence[Session], memories: Iterable[Memory]) -> dict[str, set[str]]:
+    """Session → the sentences of memories that came from it, or from one of its family."""
+    parts: dict[str, set[str]] = {}
+    for memory in memories:
+        if memory.source.session is not None:
+            pieces = _of_words(SENTENCE_WORDS, text.sentences(memory.content))
+            for name in _family(sessions, memory.source.session):
+                parts.setdefault(name, set()).update(pieces)
+    return parts
+
+
+def _of_words(least: int, sentences: Iterable[str]) -> list[str]:
+    return [one for one in sentences if count_words(one) >= least]
 
 
 def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
@@ -515,7 +616,7 @@ def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
 # Doing it
 
 
-def _write(context: Context, plan: ErasePlan, spoken: Passages, buried: Sequence[str], stamp: Stamp) -> None:
+def _write(context: Context, plan: ErasePlan, wanted: Wanted, stamp: Stamp) -> None:
     memories = list(plan.memories.values())
     size = max(1, len(memories)) if plan.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
     for start in range(0, len(memories), size):
@@ -530,12 +631,12 @@ def _write(context: Context, plan: ErasePlan, spoken: Passages, buried: Sequence
     plan.found["memories"] += len(memories)
 
     def rest(tx: Transaction) -> None:
-        tx.bury(buried)
+        tx.bury(wanted.buried)
         _note_files(context, tx, plan)
         for quoting in plan.quoting.values():
             _rewrite_memory(tx, quoting)
         if plan.is_talk:
-            _erase_talk(tx, plan, spoken)
+            _erase_talk(tx, plan, wanted.spoken)
         _erase_tasks(tx, plan)
         for alias in plan.aliases.values():
             tx.erase(alias if alias.id else tx.add(alias, "alias"))
@@ -602,12 +703,7 @@ def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
 def _erase_talk(tx: Transaction, plan: ErasePlan, spoken: Passages) -> None:
     names: list[str] = []
     for session in plan.whole:
-        names += [_marks(message)[0] for message in tx.messages(session)]
-        names += [name for message in _own_messages(tx, session) for name in _marks(message)]
-        plan.found["messages"] += tx.erase_messages(session)
-        plan.found["sessions"] += 1
-        if (record := tx.session(session)) is not None:
-            tx.erase(record)
+        _erase_session(tx, plan, session, names)
     for session, ids in plan.messages.items():
         gone = [message for message in tx.messages(session) if message.id in ids]
         names += [name for message in gone for name in _marks(message)]
@@ -619,6 +715,16 @@ def _erase_talk(tx: Transaction, plan: ErasePlan, spoken: Passages) -> None:
         plan.found["quoting messages"] += _rewrite_messages(tx, tx.messages(session), quotes, names)
         _clean_record(tx, session, quotes)
     tx.bury(list(dict.fromkeys(names)))
+
+
+def _erase_session(tx: Transaction, plan: ErasePlan, session: str, names: list[str]) -> None:
+    """Erase a session with its messages; `names` gets the marks under which they are buried."""
+    names += [_marks(message)[0] for message in tx.messages(session)]
+    names += [name for message in _own_messages(tx, session) for name in _marks(message)]
+    plan.found["messages"] += tx.erase_messages(session)
+    plan.found["sessions"] += 1
+    if (record := tx.session(session)) is not None:
+        tx.erase(record)
 
 
 def _rewrite_messages(tx: Transaction, messages: Sequence[Message], quotes: Passages, names: list[str]) -> int:
@@ -710,30 +816,29 @@ def _write_mirrors(context: Context, storage: Storage, sessions: Sequence[str], 
             found["files"] += rewrite_mirror(path.parent, reader, mirrors[path.name])
 
 
-def _receipt(
-    name: str, found: Counter[str], scrubbed: Sequence[Scrubbed], unwritten: Sequence[str], hints: Sequence[str]
-) -> Receipt:
-    """Whether the files are clean, what was found where, and where a person has to look."""
-    is_clean = all(one.is_done for one in scrubbed)
-    is_done = is_clean and not unwritten
-    what = _sort_of(name)
-    lines = [f"{what} is erased."]
-    if unwritten and is_clean:
-        lines = [f"{what} is erased in the store, but not in every file beside it.", *unwritten]
-    elif not is_clean:
-        lines = [
-            f"{what} is erased, but another program still reads old pages, or the disk is full.",
-            "Cleanup is pending and will finish on the next open.",
-            *unwritten,
-        ]
+def _receipt(name: str, found: Counter[str], cleaning: Cleaning, hints: Sequence[str]) -> Receipt:
+    """Say whether the files are clean, what was found where, and where a person has to look."""
+    is_clean = all(one.is_done for one in cleaning.scrubbed)
     counts = {place: number for place, number in found.items() if number}
+    lines = [*_state_lines(_sort_of(name), cleaning.unwritten, is_clean=is_clean)]
     if also := [f"{number} {_PLACES[place][number > 1]}" for place, number in counts.items() if place in _PLACES]:
         lines.append(f"It was also removed from {', '.join(also)}.")
     lines += hints
-    if elsewhere := list(dict.fromkeys(path for one in scrubbed for path in one.elsewhere)):
+    if elsewhere := list(dict.fromkeys(path for one in cleaning.scrubbed for path in one.elsewhere)):
         lines.append(f"Backups that Kept cannot reach may still hold it: {', '.join(elsewhere)}.")
-    reason = "erased" if is_done else "pending"
+    reason = "erased" if is_clean and not cleaning.unwritten else "pending"
     return Receipt(outcome="stored", ref=name, reason=reason, message=" ".join(lines), found=counts)
+
+
+def _state_lines(what: str, unwritten: Sequence[str], *, is_clean: bool) -> Iterator[str]:
+    if not is_clean:
+        yield f"{what} is erased, but another program still reads old pages, or the disk is full."
+        yield "Cleanup is pending and will finish on the next open."
+    elif unwritten:
+        yield f"{what} is erased in the store, but not in every file beside it."
+    else:
+        yield f"{what} is erased."
+    yield from unwritten
 
 
 def _sort_of(name: str) -> str:

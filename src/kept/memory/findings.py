@@ -66,8 +66,7 @@ def take(
             return FindingsUpdate()
         messages = reader.messages(name, after=0 if is_whole else max(0, session.checked - OVERLAP))
     upto = messages[-1].n if messages else session.shared
-    is_read = upto <= session.shared or (not is_whole and upto <= session.checked)
-    if is_read or context.is_off(name):
+    if _is_read(session, upto, is_whole=is_whole) or context.is_off(name):
         return FindingsUpdate(upto=upto)
     said = list(filterfalse(is_own_summary, messages))
     reading = _read(context, storage, session, said, heard, is_whole=is_whole, summarizer=summarizer)
@@ -75,11 +74,16 @@ def take(
         receipts, grown = _store(tx, storage, name, reading)
         put, added = _put_end(tx, storage, name, reading, said) if is_whole else (None, 0)
         _mark_read(tx, name, upto)
-        uids = tuple(memory.uid for memory in findings_of(tx, name) if not memory.is_archived)
+        uids = tuple(memory.uid for memory in findings_of(tx, name))
     counts.count_reasons(context, receipts)
-    kept = [receipt for receipt in receipts if receipt.outcome != "refused"]
-    new, grown = sum(receipt.reason != "already_stored" for receipt in kept), grown + added
+    kept, grown = [receipt for receipt in receipts if receipt.outcome != "refused"], grown + added
+    new = sum(receipt.reason != "already_stored" for receipt in kept)
     return FindingsUpdate(upto=upto, new=new, grown=grown if kept or grown else None, uids=uids, summary=put)
+
+
+def _is_read(session: Session, upto: int, *, is_whole: bool) -> bool:
+    """Return True if nothing was said since the last time, or only in the session that this one was forked from."""
+    return upto <= session.shared or (not is_whole and upto <= session.checked)
 
 
 def _mark_read(tx: Transaction, name: str, upto: int) -> None:

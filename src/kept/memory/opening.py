@@ -57,19 +57,12 @@ def open(
     clean_messages_with(without_secrets)
     now = clock or utc_now
     database = os.fspath(location) if location is not None and is_database(location) else None
-    if database is None and location is not None and (project is not None or home is not None):
+    if location is None or database is not None:
+        spaces, chosen, database = _in_home(home, project, settings, database, now)
+    elif project is not None or home is not None:
         raise InvalidInput(
             "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
         )
-    if location is None or database is not None:
-        projects = open_projects(home, clock=now)
-        found = projects.find(project)
-        # The clone of a team's project names its database; the variable holds for all others.
-        team = found.team.database if found is not None and found.team is not None else None
-        database = database or team or os.environ.get("KEPT_DATABASE_URL") or None
-        project_file = None if found is None else project_settings_file(projects.home, found)
-        chosen = settings_in_force(settings, project_file)
-        spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now, database)
     else:
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
@@ -90,6 +83,24 @@ def open(
         context.tend = upkeep.after_recall
         upkeep.after_opening(context)
     return Kept(context)
+
+
+def _in_home(
+    home: str | os.PathLike[str] | None,
+    project: str | os.PathLike[str] | None,
+    settings: Settings | Mapping[str, Any] | None,
+    database: str | None,
+    now: Clock,
+) -> tuple[Spaces, Settings, str | None]:
+    """Return the spaces of a project in a home, the settings that hold there, and the project's database, if any."""
+    projects = open_projects(home, clock=now)
+    found = projects.find(project)
+    # The clone of a team's project names its database; the variable holds for all others.
+    team = found.team.database if found is not None and found.team is not None else None
+    database = database or team or os.environ.get("KEPT_DATABASE_URL") or None
+    project_file = None if found is None else project_settings_file(projects.home, found)
+    chosen = settings_in_force(settings, project_file)
+    return HomeSpaces(projects.home, projects, project, chosen, now, database), chosen, database
 
 
 def role_in(environ: Mapping[str, str], default: Role = "project") -> Role:

@@ -510,35 +510,39 @@ class OpenSession(Handle):
         self, messages: Sequence[Message | Mapping[str, Any]], rules: WriteRules
     ) -> tuple[int, Session | None, list[Message]]:
         """Store messages; the number of the last one before, the session, and those that were new."""
-        clean = [checked for message in messages if (checked := _without_delivered(_checked(message))) is not None]
-        clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
-        is_reopened = False
+        clean = [redact_message(one, email=rules.redact_email, allow=rules.allow) for one in _clean(messages)]
         with self._storage.writing(self._stamp()) as tx:
             before = tx.last_number(self.id)
-            timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean]
-            if all(message.at is None for message in clean):  # said now: the journal of pauses need not be read
-                pauses = [ALWAYS for pause in tx.all(Pause) if pause.session in (None, self.id)]
-            else:
-                pauses = paused_periods(tx, self.id)
-            kept = [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
+            kept = self._without_paused(tx, clean)
             if not kept:
                 return before, None, []
-            session: Session | None = self.begin(tx)
+            begun = self.begin(tx)
             added = tx.append(kept)
-            if added and session is not None and (session.packed_at or session.finished_at):
-                session = tx.put(replace(session, packed_at=None, finished_at=None), "reopen")
-                is_reopened = True
-        if session is None or session.packed_at is None:
+            session = _reopened(tx, begun) if added else begun
+        if session.packed_at is None:
             self.mirror()
         if added:
-            self._undated |= {message.n for message in added if message.at == tx.stamp.at}
-            if not self._is_live or Quotes(added):
-                self._distrust_quoted()
-            self.tell_write(len(added))
-            counts.count(self._context, Counter(f"redacted:{kind}" for one in added for kind in marks(one.content)))
-        if is_reopened:
+            self._after_adding(added, tx.stamp.at)
+        if session is not begun:
             _write_index(self._context, self._storage)
         return before, session, added
+
+    def _without_paused(self, tx: Transaction, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages with their times, without those that were said in a pause."""
+        if all(message.at is None for message in messages):  # said now: the journal of pauses need not be read
+            pauses = [ALWAYS for pause in tx.all(Pause) if pause.session in (None, self.id)]
+        else:
+            pauses = paused_periods(tx, self.id)
+        timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in messages]
+        return [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
+
+    def _after_adding(self, added: Sequence[Message], at: datetime) -> None:
+        """Judge memories by what tools said, send the signal, and count redactions."""
+        self._undated |= {message.n for message in added if message.at == at}
+        if not self._is_live or Quotes(added):
+            self._distrust_quoted()
+        self.tell_write(len(added))
+        counts.count(self._context, Counter(f"redacted:{kind}" for one in added for kind in marks(one.content)))
 
     def _finish(self, at: datetime | None, summarizer: Summarizer | None = None) -> FlushResult:
         """Take findings and summary from the whole transcript, promote, and mark the end, `at` or now."""
@@ -681,6 +685,19 @@ class OpenSession(Handle):
     def _set_mark(self, **marks: Any) -> None:
         with self._storage.writing(self._stamp()) as tx:
             tx.put(msgspec.structs.replace(self._session(tx), **marks), "session")
+
+
+def _clean(messages: Sequence[Message | Mapping[str, Any]]) -> list[Message]:
+    """Check the messages, and leave out the texts that Kept gave to the agent."""
+    cleaned = (_without_delivered(_checked(message)) for message in messages)
+    return [message for message in cleaned if message is not None]
+
+
+def _reopened(tx: Transaction, session: Session) -> Session:
+    """Open a finished or packed session again; any other stays as it is."""
+    if session.packed_at is None and session.finished_at is None:
+        return session
+    return tx.put(replace(session, packed_at=None, finished_at=None), "reopen")
 
 
 def _without_delivered(message: Message) -> Message | None:

@@ -42,32 +42,24 @@ class TasksFile:
         self._terms = terms
 
     def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
-        try:
-            found = page.TaskList(tasks=[], outer={}) if seen.text is None else page.parse(seen.text)
-        except (ValueError, RecursionError) as error:
-            raise Waiting(f"It cannot be read: {error}. Nothing was changed.") from None
+        found = _parsed(seen.text)
         snapshots = note.get("written") if seen.text is not None else None
-        written = page.ancestor(snapshots[0], snapshots[-1], found) if snapshots else None
-        edits = page.find_edits(written, found)
-        self._check(edits, written or {})
+        noted = page.ancestor(snapshots[0], snapshots[-1], found) if snapshots else None
+        edits, written = page.find_edits(noted, found), noted or {}
+        self._check(edits, written)
         places = {number: id for id, number in found.ids().items()}
         leave: set[int] = set()
         for number in self._in_order(found, edits):
-            self._take(tx, found, number, edits, places, leave, done, written or {})
+            self._take(tx, found, number, edits, places, leave, done, written)
         for id in edits.deleted:
             self._cancel(tx, id, done)
         before = {id: page.digests(found.tasks[n]) for n, id in places.items() if n not in leave}
         documents = {task.name: tasks.as_document(task) for task in tasks.open_milestones(tx.all(Task))}
-        text = seen.text
         page.woven(found, documents, places, sorted(leave))
-        if text is None or found != page.parse(text):
-            text = page.render(found)
         after = {id: page.digests(documents[id]) for id in documents}
-        for id in [str(places.get(n)) for n in leave]:  # an edit that could not be taken in is still one
-            after.pop(id, None)
-            before.pop(id, None)
-            if written and id in written:
-                after[id] = before[id] = dict(written[id])
+        for id in [str(places.get(n)) for n in leave]:
+            _keep_as_edit(id, after, before, written)
+        text = _rendered(found, seen.text)
         return Outcome(text=text, note={"written": [after]}, note_before={"written": [after, before]})
 
     def _check(self, edits: page.TaskEdits, written: page.Written) -> None:
@@ -115,7 +107,7 @@ class TasksFile:
                 places[number] = made.name
                 done.added.append(made.name)
             else:
-                fields = edits.changed.get(known.name) or {name: task.get(name) for name in page.FIELDS if name in task}
+                fields = edits.changed.get(known.name) or {name: task[name] for name in page.FIELDS if name in task}
                 if self._change(tx, known, fields, written.get(known.name), done):
                     done.changed.append(known.name)
         except (KeptError, TypeError, ValueError) as error:
@@ -145,21 +137,13 @@ class TasksFile:
         written: Mapping[str, str] | None,
         done: Synced,
     ) -> bool:
+        """Change the fields of a known task. Returns False if they say the same."""
         stored = tasks.as_document(known)
         given = self._cleaned(
             {name: [] if value is None and isinstance(stored[name], list) else value for name, value in fields.items()}
         )
-        now = page.digests(stored)
-        clashing = [
-            name
-            for name, value in given.items()
-            if written and now[name] != written.get(name) and _plain(value) != stored[name]
-        ]
-        for name in clashing:
-            if name == "description":
-                given[name] = f"{given[name]}\n{stored[name]}"
-            elif isinstance(stored[name], list):
-                given[name] = (*given[name], *(one for one in stored[name] if one not in given[name]))
+        for name in _clashing(given, stored, written or {}):
+            given[name] = _joined(name, given[name], stored[name])
             done.notes.append(f"{known.name}: {name} was changed in the store and in the file; {_kept(name)}.")
         state = given.pop("status", known.state)
         different = {name: value for name, value in given.items() if value != getattr(known, name)}
@@ -191,6 +175,44 @@ class TasksFile:
             return
         tasks.change_state(tx, task, "cancelled")
         done.removed.append(id)
+
+
+def _parsed(text: str | None) -> page.TaskList:
+    """Read the file. Raises Waiting if it is not a list of tasks."""
+    try:
+        return page.TaskList(tasks=[], outer={}) if text is None else page.parse(text)
+    except (ValueError, RecursionError) as error:
+        raise Waiting(f"It cannot be read: {error}. Nothing was changed.") from None
+
+
+def _rendered(found: page.TaskList, text: str | None) -> str:
+    """Write the list of tasks; a text that says the same stays as it is."""
+    return page.render(found) if text is None or found != page.parse(text) else text
+
+
+def _keep_as_edit(
+    id: str, after: dict[str, dict[str, str]], before: dict[str, dict[str, str]], written: page.Written
+) -> None:
+    """Note a task as it was written last: an edit that could not be taken in is still one."""
+    for snapshot in (after, before):
+        snapshot.pop(id, None)
+        if id in written:
+            snapshot[id] = dict(written[id])
+
+
+def _clashing(given: Mapping[str, Any], stored: Mapping[str, Any], written: Mapping[str, str]) -> list[str]:
+    """Return the fields that were changed in the file and, otherwise, in the store since the file was written."""
+    if not written:
+        return []
+    now = page.digests(stored)
+    return [name for name in given if now[name] != written.get(name) and _plain(given[name]) != stored[name]]
+
+
+def _joined(name: str, edited: Any, stored: Any) -> Any:
+    """Join two versions of a field, if that is possible; else the edit holds."""
+    if name == "description":
+        return f"{edited}\n{stored}"
+    return (*edited, *(one for one in stored if one not in edited)) if isinstance(stored, list) else edited
 
 
 def note_as_written(text: str) -> Mapping[str, Any]:
