@@ -19,6 +19,7 @@ from kept.memory.context import Comparer, Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
 from kept.model import GLOBAL, Actor, Briefing, Entry, Memory, Recalled, replace
+from kept.ports import Reader
 from kept.recall import Request
 from kept.recall.briefing import (
     STYLES,
@@ -218,20 +219,24 @@ def gather(
         if situation.has_prompt:
             recalled = read.answer_from(readers, context, question, now, embedder)
         if situation.session is not None:
-            sessions = (reader.session(situation.session) for reader in readers)
-            session = next((session for session in sessions if session), None)
-            if session is not None:  # a flush comes before a compaction
-                is_compacted = situation.is_compacted or session.flushed > session.shared
-                # Who opened the memory without a name speaks for the session's agent.
-                is_unnamed = situation.agent == Actor().name
-                agent = session.agent or situation.agent if is_unnamed else situation.agent
-                situation = replace(situation, since=session.started_at, is_compacted=is_compacted, agent=agent)
+            situation = _of_session(situation, situation.session, readers)
         material = collect(situation, recalled, readers, context.settings, now)
     if recalled.words and redact(situation.prompt).text != situation.prompt:  # its words are pieces of a secret
         told = [replace(e, why=FITS) if e.why.startswith(MATCHES) else e for e in material.retrieval]
         material = replace(material, retrieval=told)
     recalled = replace(recalled, misses=recalled.misses[:MOST_MISSES])  # more than that were only looked through
     return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
+
+
+def _of_session(situation: Situation, name: str, readers: Sequence[Reader]) -> Situation:
+    """Return the situation with what is known of its session: since when, for which agent, and if it was compacted."""
+    session = next(filter(None, (reader.session(name) for reader in readers)), None)
+    if session is None:
+        return situation
+    is_compacted = situation.is_compacted or session.flushed > session.shared  # a flush comes before a compaction
+    # Who opened the memory without a name speaks for the session's agent.
+    agent = session.agent if session.agent and situation.agent == Actor().name else situation.agent
+    return replace(situation, since=session.started_at, is_compacted=is_compacted, agent=agent)
 
 
 def as_delivered(briefing: Briefing, told: Gathered) -> Briefing:

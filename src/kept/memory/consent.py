@@ -103,12 +103,14 @@ class Effect(Struct, frozen=True):
         before, after = self.before, self.after
         if not isinstance(after, Memory):
             return ["erase for good"]
-        pins = after.status == "pinned" and getattr(before, "status", None) != "pinned"
         if not isinstance(before, Memory):
-            return ["promote to" if self.action == "promote" else "add", *(["pin"] if pins else [])]
-        if after.is_archived and after.reason != before.reason:
+            verb = "promote to" if self.action == "promote" else "add"
+        elif after.is_archived and after.reason != before.reason:
             return [_GOES_AS.get(after.reason or "", "archive")]
-        return [self.action, *(["pin"] if pins and self.action != "pin" else [])]
+        else:
+            verb = self.action
+        pins = after.status == "pinned" and getattr(before, "status", None) != "pinned"
+        return [verb, "pin"] if pins and verb != "pin" else [verb]
 
 
 class Watched:

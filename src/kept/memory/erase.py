@@ -819,12 +819,12 @@ def _write_mirrors(context: Context, storage: Storage, sessions: Sequence[str], 
 def _receipt(name: str, found: Counter[str], cleaning: Cleaning, hints: Sequence[str]) -> Receipt:
     """Say whether the files are clean, what was found where, and where a person has to look."""
     is_clean = all(one.is_done for one in cleaning.scrubbed)
-    counts = {place: number for place, number in found.items() if number}
+    counts = dict(+found)
     lines = [*_state_lines(_sort_of(name), cleaning.unwritten, is_clean=is_clean)]
     if also := [f"{number} {_PLACES[place][number > 1]}" for place, number in counts.items() if place in _PLACES]:
         lines.append(f"It was also removed from {', '.join(also)}.")
     lines += hints
-    if elsewhere := list(dict.fromkeys(path for one in cleaning.scrubbed for path in one.elsewhere)):
+    if elsewhere := {path: None for one in cleaning.scrubbed for path in one.elsewhere}:
         lines.append(f"Backups that Kept cannot reach may still hold it: {', '.join(elsewhere)}.")
     reason = "erased" if is_clean and not cleaning.unwritten else "pending"
     return Receipt(outcome="stored", ref=name, reason=reason, message=" ".join(lines), found=counts)

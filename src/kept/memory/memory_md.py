@@ -306,10 +306,15 @@ def without_erased(
     known: Mapping[str, int] = note.get("ids", {})
     gone = {mark for mark, id in known.items() if id in ids} if place.is_shared else {str(id) for id in ids}
     rows = [row for row in page.parse(text) if row.mark not in gone]
-    left = [erase(row.raw) for row in rows]
-    clean = "".join(raw for row, raw in zip(rows, left, strict=True) if raw == row.raw or not _is_blank(row, raw))
+    clean = "".join(_line_without(row, erase) for row in rows)
     written = [{mark: one[mark] for mark in one.keys() - gone} for one in note.get("written", ())]
     return clean, {**note, "written": written, "ids": {mark: id for mark, id in known.items() if mark not in gone}}
+
+
+def _line_without(row: page.Row, erase: Callable[[str], str]) -> str:
+    """Return a line with `[erased]` in the place of quotations; "" if nothing else is left of an entry."""
+    raw = erase(row.raw)
+    return "" if raw != row.raw and _is_blank(row, raw) else raw
 
 
 def note_as_written(text: str) -> Mapping[str, Any]:

@@ -58,8 +58,7 @@ def recall(context: Context, request: Request) -> Recalled:
         used=used_by(context, request, [hit.memory for hit in hits], now),
     )
     if receipt is None and any(storage.describe().get("read_only") for storage in storages):
-        note = "The store is read-only, so this recall was not noted."
-        recalled = replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
+        recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
@@ -127,9 +126,12 @@ def answer_from(
     else:
         recalled = pipeline.recall(request, circumstances)
         latencies_of(context).note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
-    if embedder.note is None:
-        return recalled
-    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder.note))))
+    return recalled if embedder.note is None else _noting(recalled, embedder.note)
+
+
+def _noting(recalled: Recalled, note: str) -> Recalled:
+    """Add a note on what the answer lacks."""
+    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
 
 
 def embedder_for(context: Context, request: Request, storages: Storages, *, is_hook: bool = False) -> Comparer:
@@ -181,11 +183,9 @@ def list_memories(
 ) -> Memories:
     """Memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
     check_limit(limit)
-    if status is not None and status not in get_args(ListStatus):
-        raise InvalidInput(f"Unknown status {status!r}.", hint=f"Choose one of {', '.join(get_args(ListStatus))}.")
-    statuses: tuple[Status, ...] = (status,) if status in ("candidate", "confirmed", "pinned") else ()
+    shelf, statuses = _shelf_of(status)
     where = Where(
-        shelf=_SHELVES.get(status, "live"),
+        shelf=shelf,
         statuses=statuses,
         agent=None if agent is None else well_formed(agent),
         session=None if session is None else well_formed(session),
@@ -195,13 +195,21 @@ def list_memories(
     found: Memories = []
     for storage in context.readable():
         is_global = storage.space == GLOBAL
-        if position is not None and position.is_global and not is_global:
+        if position is not None and position.is_global > is_global:  # the page before ended in global memory
             continue
         page_after = position.id if position is not None and position.is_global == is_global else None
         with storage.reading() as reader:
             found += reader.select(where, limit=limit - len(found), after=page_after)
     context.tell_read(found)
     return found
+
+
+def _shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:
+    """Return the shelf of a status, and the status if it is one of live memories. Raises InvalidInput."""
+    if status is not None and status not in get_args(ListStatus):
+        raise InvalidInput(f"Unknown status {status!r}.", hint=f"Choose one of {', '.join(get_args(ListStatus))}.")
+    statuses: tuple[Status, ...] = (status,) if status in ("candidate", "confirmed", "pinned") else ()
+    return _SHELVES.get(status, "live"), statuses
 
 
 def _position(context: Context, after: Ref) -> ids.Ref:

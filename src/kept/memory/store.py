@@ -210,13 +210,16 @@ def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[E
         examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
     if fix and not any(finding.level == "problem" for one in examined for finding in one.findings):
         finish_files(context)
+    return [*_examined_database(context), *examined]
+
+
+def _examined_database(context: Context) -> list[Examined]:
+    """Examine the project's database, if it is in one."""
     own = context.spaces.project() if context.spaces.is_in_database() else None
-    if own is not None:
-        access.check_read(context.actor_here(), own.space)
-        place = own.describe()["place"]
-        found = database.examine(own)
-        examined.insert(0, Examined(space=own.space, path=place, repaired=[], findings=found))
-    return examined
+    if own is None:
+        return []
+    access.check_read(context.actor_here(), own.space)
+    return [Examined(space=own.space, path=own.describe()["place"], repaired=[], findings=database.examine(own))]
 
 
 def configure(context: Context, name: str, value: str) -> Settings:

@@ -101,18 +101,20 @@ def clean_field(context: Context, field: str, value: Any) -> Any:
             raise InvalidInput(f"priority must be a whole number, got {value!r}.", hint="1 comes first.")
         return value
     if field == "blocked_by":
-        blockers = tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
-        if len(blockers) > MAX_CRITERIA:
-            raise InvalidInput(f"A task can wait for at most {MAX_CRITERIA} others, got {len(blockers)}.")
-        return blockers
+        return _at_most(dict.fromkeys(check_task_id(id) for id in several(value)), "wait for", "others")
     if field == "acceptance_criteria":
-        criteria = several(value)
-        if len(criteria) > MAX_CRITERIA:
-            raise InvalidInput(f"A task can have at most {MAX_CRITERIA} criteria, got {len(criteria)}.")
+        criteria = _at_most(several(value), "have", "criteria")
         return tuple(_safe(context, one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
     if field == "milestone":
         return _safe(context, value, "The milestone", MAX_NAME_CHARS) or None
     return _safe(context, value, f"The {field}", MAX_DESCRIPTION_BYTES)
+
+
+def _at_most(values: Iterable[str], verb: str, noun: str) -> tuple[str, ...]:
+    given = tuple(values)
+    if len(given) > MAX_CRITERIA:
+        raise InvalidInput(f"A task can {verb} at most {MAX_CRITERIA} {noun}, got {len(given)}.")
+    return given
 
 
 def _safe(context: Context, text: str, what: str, limit: int) -> str:

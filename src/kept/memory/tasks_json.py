@@ -100,7 +100,7 @@ class TasksFile:
         """Take one edited or new task in, or leave it as it is and say why."""
         task = found.tasks[number]
         id = places.get(number)
-        known = None if id is None else next((one for one in tx.all(Task) if one.name == id), None)
+        known = {one.name: one for one in tx.all(Task)}.get(id or "")
         try:
             if known is None:
                 made = self._add(tx, id, task)
@@ -122,7 +122,8 @@ class TasksFile:
         if state not in (*tasks.ENDS, "pending"):
             tasks.check_change(tx, Task(name=name or "new", created_at=tx.stamp.at, **given), state)
         made, _ = tasks.plan(tx, name, given)
-        if (created := _moment(task.get("created"))) is not None and created <= tx.stamp.at:
+        created = _moment(task.get("created")) or tx.stamp.at
+        if created < tx.stamp.at:
             made = tx.put(replace(made, created_at=created), "task")
         if state == made.state:
             return made
@@ -170,7 +171,7 @@ class TasksFile:
         return clean
 
     def _cancel(self, tx: Transaction, id: str, done: Synced) -> None:
-        task = next((one for one in tx.all(Task) if one.name == id), None)
+        task = {one.name: one for one in tx.all(Task)}.get(id)
         if task is None or task.has_ended:
             return
         tasks.change_state(tx, task, "cancelled")

@@ -96,14 +96,17 @@ class Round(Struct, eq=False):
             if self.is_dry_run or self._pack(session):
                 reason = f"nothing was said for {self.rules.session_retention_days} days"
                 self.done.append(Done(ref=session.name, action="pack", reason=reason))
-        if folder is None or self.is_dry_run:
-            return
+        if folder is not None and not self.is_dry_run:
+            self._remove_packed(folder)
+            if silent:
+                write_session_index(folder, self.storage.reading)
+
+    def _remove_packed(self, folder: Path) -> None:
+        """Remove the files of packed sessions, also those that an interrupted run has left."""
         with self.storage.reading() as reader:
-            packed = [session for session in reader.all(Session) if session.packed_at is not None]
-            for session in packed:  # also of those whose file an interrupted run has left
-                remove_mirror(folder, session.name)
-        if silent:
-            write_session_index(folder, self.storage.reading)
+            packed = [session.name for session in reader.all(Session) if session.packed_at is not None]
+        for name in packed:
+            remove_mirror(folder, name)
 
     def _pack(self, session: Session) -> bool:
         with self.storage.writing(self._stamp()) as tx:
@@ -153,9 +156,11 @@ class Round(Struct, eq=False):
             self.bulk = None
         with self.storage.writing(self._stamp(), wait_s=None if self.most is None else 0) as tx:
             found = _decided(tx, ids, decide)
-            for action in dict.fromkeys(decision.action for decision in found):
-                same = [decision for decision in found if decision.action == action]
-                tx.put_many([decisions.carried_out(decision, self.now) for decision in same], action)
+            by_action: dict[str, list[Memory]] = {}
+            for decision in found:
+                by_action.setdefault(decision.action, []).append(decisions.carried_out(decision, self.now))
+            for action, changed in by_action.items():
+                tx.put_many(changed, action)
         self._tell(found)
 
     def _tell(self, found: Sequence[UpkeepDecision]) -> None:

@@ -53,12 +53,15 @@ def _given_in(storage: Storage, session: str) -> _Given | None:
 
 def is_acted_upon(memory: Memory, told_at: datetime, messages: Sequence[Message]) -> bool:
     """Return True if the agent cites the memory after it was told, or uses a name of it that was not said before."""
-    before = [said for said in messages if said.at is None or said.at <= told_at or said.role == "user"]
-    done = [said for said in messages if said.role in ("assistant", "tool_call") and said not in before]
-    known = [*map(_said, before)]
-    marks = [name for name in _names_in(memory.content) if not any(name in one for one in known)]
-    marks.append(f"[id:{memory.ref}]")
-    return any(mark in _said(one) for one in done for mark in marks)
+    before = "\n".join(_said(one) for one in messages if not _is_answer(one, told_at))
+    done = [_said(one) for one in messages if _is_answer(one, told_at) and one.role in ("assistant", "tool_call")]
+    marks = [f"[id:{memory.ref}]", *(name for name in _names_in(memory.content) if name not in before)]
+    return any(mark in said for said in done for mark in marks)
+
+
+def _is_answer(message: Message, told_at: datetime) -> bool:
+    """Return True for what was said after that moment, and not by the user."""
+    return message.at is not None and message.at > told_at and message.role != "user"
 
 
 def _names_in(content: str) -> set[str]:

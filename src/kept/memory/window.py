@@ -28,14 +28,16 @@ def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
     summary = next((message for message in reversed(messages) if message.role == "summary"), None)
     upto = stands_for(summary) if summary is not None else 0
     said = [message for message in messages if message.n > upto and message.role != "summary"]
-    results = [message.n for message in said if message.role == "tool_result"]
-    full = set(results[-keep_tool_results:]) if keep_tool_results else set()
-    shown = [
-        replace(message, content=PRUNED) if message.role == "tool_result" and message.n not in full else message
-        for message in said
-    ]
+    shown = _pruned(said, keep_tool_results)
     shown = [summary, *shown] if summary is not None else shown
     return Window(messages=tuple(shown), tokens=sum(map(message_tokens, shown)))
+
+
+def _pruned(messages: Sequence[Message], keep_tool_results: int) -> list[Message]:
+    """Return the messages with only that many of the newest tool results in full."""
+    results = [message.n for message in messages if message.role == "tool_result"]
+    old = set(results[:-keep_tool_results] if keep_tool_results else results)
+    return [replace(message, content=PRUNED) if message.n in old else message for message in messages]
 
 
 def stands_for(summary: Message) -> int:

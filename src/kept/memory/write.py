@@ -5,7 +5,7 @@ one memory. Rule: one call is one group of the journal, however many batches and
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 
@@ -65,12 +65,16 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp
     project = context.owned() if own else None
     stamp = stamp or context.stamp(shared=bool(shared))
     batches = [(context.ensure_shared(), shared)] if shared else []
-    if project is not None:
-        batches += [(project, own[start : start + BATCH]) for start in range(0, len(own), BATCH)]
+    batches += [] if project is None else [(project, batch) for batch in _batches(own)]
     for storage, batch in batches:
         done = _store_batch(context, storage, [one for _, one in batch], stamp)
         receipts |= {place: receipt for (place, _), receipt in zip(batch, done, strict=True)}
     return [receipts[place] for place in range(len(prepared))]
+
+
+def _batches(drafts: list[Placed]) -> Iterator[list[Placed]]:
+    for start in range(0, len(drafts), BATCH):
+        yield drafts[start : start + BATCH]
 
 
 def _by_space(prepared: Sequence[pipeline.Ready | Receipt]) -> tuple[list[Placed], list[Placed]]:
