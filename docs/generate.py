@@ -14,9 +14,9 @@ import click
 
 from kept.entrypoints.cli.catalog import COMMANDS
 from kept.entrypoints.cli.frame import option_rows, root
-from kept.memory.verbs import DOORS, TOPICS
+from kept.memory.verbs import TOPICS
 from kept.memory.verbs.arguments import Argument, wire_arguments
-from kept.memory.verbs.declare import WHO, AnyVerb, NotHere, Tool
+from kept.memory.verbs.declare import DOORS, WHO, AnyVerb, NotHere, Tool
 from kept.projects.config import PREFIX
 from kept.settings import fields
 

@@ -20,10 +20,10 @@ from kept.entrypoints.cli.frame import GLOBAL_OPTIONS, root
 from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.server import ServeOptions, make_app
 from kept.entrypoints.mcp import tools as mcp_tools
-from kept.memory import narratives, sessions, tasks
-from kept.memory.verbs import DOORS, all_verbs, not_here
+from kept.memory import namespaces, narratives, sessions, tasks
+from kept.memory.verbs import all_verbs, not_here
 from kept.memory.verbs.arguments import Argument, arguments_of, wire_arguments
-from kept.memory.verbs.declare import WHO, AnyVerb, NotHere, Tool
+from kept.memory.verbs.declare import DOORS, WHO, AnyVerb, NotHere, Tool
 
 VERBS = {verb.name: verb for verb in all_verbs()}
 HANDLES = {"session()": sessions.OpenSession, "task()": tasks.OpenTask, "narrative()": narratives.Narrative}
@@ -68,7 +68,7 @@ def method_of(verb: AnyVerb) -> Any:
     if owner in HANDLES:
         return getattr(HANDLES[owner], name)
     if owner:
-        namespace = inspect.signature(getattr(kept.Kept, owner).fget).return_annotation
+        namespace = getattr(namespaces, inspect.signature(getattr(kept.Kept, owner).fget).return_annotation)
         return getattr(namespace, name)
     return getattr(kept.Kept, name)
 

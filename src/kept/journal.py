@@ -33,8 +33,6 @@ COUNTERS: Mapping[str, tuple[float, float]] = {
 _CLOCKS = frozenset({"updated_at", "last_hit_at", "last_used_at", "verified_at"})
 
 # The end of the name of a group that changes global memory, in hexadecimal digits.
-_MARK_DIGITS = 8
-_SEQ_DIGITS = 12
 
 # Fields whose names people do not know, in the sentence of an undo that comes too late.
 _AGAIN = {
@@ -209,17 +207,6 @@ def replay(events: Iterable[Event]) -> dict[str, Any]:
     return fields
 
 
-def shared_group(group: str, project: str, seq: int) -> str:
-    """The name of a group that changes global memory: it says from which project, and how far that journal had come."""
-    return f"{group}{_mark(project)}{seq:0{_SEQ_DIGITS}x}"
-
-
-def position_of(group: str, project: str) -> int | None:
-    """How far the project's journal had come when this group changed global memory; None: made from elsewhere."""
-    mark, seq = group[-_SEQ_DIGITS - _MARK_DIGITS : -_SEQ_DIGITS], group[-_SEQ_DIGITS:]
-    return int(seq, 16) if len(group) > _SEQ_DIGITS + _MARK_DIGITS and mark == _mark(project) else None
-
-
 def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
     """The newest group of this actor that stands: not an undo, and not undone (or undone and redone).
 
@@ -363,11 +350,6 @@ def _names(events: Sequence[Event], name: str) -> str:
 def wire(record: Record | None) -> dict[str, Any]:
     """The fields as they stand in a payload, which is JSON: lists for tuples, text for moments."""
     return {} if record is None else cast("dict[str, Any]", msgspec.json.decode(_encode(record)))
-
-
-def _mark(space: str) -> str:
-    """A few digits by which a project knows its own groups, and from which nobody can tell which project it is."""
-    return blake2b(space.encode(), digest_size=_MARK_DIGITS // 2).hexdigest()
 
 
 def _digest(salt: str, payload: bytes) -> str:

@@ -91,6 +91,9 @@ class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: 
     line: int | None = None
 
 
+SOURCE_NAMES = ("agent", "session", "task", "narrative", "file")  # the fields of a source that callers name
+
+
 class Draft(Struct, frozen=True, kw_only=True):
     """A statement to remember, before any rule has checked it. `created_at`: when it was said, if that was not now."""
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import kept
 from kept import tokens
-from kept.memory.brief import SharingMessage
+from kept.memory.share import SharingMessage
 from kept.model import Draft, Source
 from kept.ports import Stamp
 from tests.builders import FakeClock, context_of

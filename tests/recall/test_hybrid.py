@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import kept
 from kept.compat import ContextItem, InMemoryBackend
 from kept.distribution import install_line
-from kept.memory import vectors
+from kept.memory import embedder, vectors
 from kept.model import Draft, Message
 from kept.recall import models
 from tests.builders import FakeClock, context_of
@@ -228,7 +228,7 @@ def test_vectors_follow_what_happens_to_a_memory(memory: kept.Kept) -> None:
 def test_a_memory_without_a_vector_is_found_by_its_words_and_the_answer_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "VECTOR_BATCH", 2)
+    monkeypatch.setattr(embedder, "VECTOR_BATCH", 2)
     with opened(tmp_path / "memory.db", Concepts(), profile="hybrid") as memory:
         for text in reversed(TEXTS):
             memory.remember(text)

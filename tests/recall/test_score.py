@@ -10,6 +10,7 @@ import pytest
 
 import kept
 from kept import text, worth
+from kept.memory.receipts import latencies_of
 from kept.recall import score
 from kept.recall.candidates import Latencies
 from kept.recall.score import file_affinity
@@ -156,7 +157,7 @@ def test_a_memory_that_a_link_brought_in_strengthens_no_link(memory: kept.Kept) 
     memory.recall("signature")
 
     def strengths() -> list[dict[int, float]]:
-        with memory.context.readable()[0].reading() as reader:
+        with context_of(memory).readable()[0].reading() as reader:
             return [{id: strength for id, strength, _ in reader.links(ref)} for ref in (1, 2, 3)]
 
     before = strengths()
@@ -244,7 +245,7 @@ def test_latencies_are_kept_across_processes_and_stand_in_the_status(tmp_path: P
             [space] = memory.status()["spaces"]
     assert space["recalls"]["n"] == 9
     assert 0 < space["recalls"]["p50_ms"] <= space["recalls"]["p95_ms"]
-    assert context_of(memory).latencies.p95_ms() is not None, "three of its own would say nothing"
+    assert latencies_of(context_of(memory)).p95_ms() is not None, "three of its own would say nothing"
 
 
 def test_what_was_considered_and_not_returned_says_why(memory: kept.Kept) -> None:
@@ -253,7 +254,7 @@ def test_what_was_considered_and_not_returned_says_why(memory: kept.Kept) -> Non
     recalled = memory.recall("harbor", limit=10)
     assert len(recalled) == 10
     assert [miss.reason for miss in recalled.misses] == ["beyond the limit of 10"] * MOST_MISSES
-    context_of(memory).latencies.is_degraded = True
+    latencies_of(context_of(memory)).is_degraded = True
     recalled = memory.recall("harbor", limit=10)
     assert len(recalled) == 5
     assert [miss.reason for miss in recalled.misses[:2]] == [

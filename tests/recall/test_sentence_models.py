@@ -11,7 +11,7 @@ import pytest
 
 import kept
 from kept.distribution import install_line
-from kept.memory import vectors
+from kept.memory import embedder
 from kept.model import Message
 from kept.recall import models
 from kept.recall.messages import meaning
@@ -148,7 +148,7 @@ def test_a_copy_of_a_model_is_the_same_model(folder: Path, tmp_path: Path) -> No
 
 
 def test_a_question_makes_only_a_few_vectors_of_a_slow_model(memory: kept.Kept, monkeypatch: Any) -> None:
-    monkeypatch.setattr(vectors, "SLOW_BATCH", 3)
+    monkeypatch.setattr(embedder, "SLOW_BATCH", 3)
     recalled = memory.recall("port")
     assert recalled.degraded == "1 memories have no vector yet and were matched by words only. Run `kept vectors on`."
     assert memory.recall("port").degraded is None

@@ -9,31 +9,32 @@ through `look`.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from kept.memory import verbs
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
-from kept.memory.namespaces import Aliases, Files, Knowledge, Pauses, Reviews, Store, Vectors
 from kept.memory.signals import Subscriber
-from kept.memory.verbs import perform
-from kept.memory.verbs.declare import A, Q, Verb
+from kept.memory.verbs import A, Q, perform
 from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
 from kept.settings import Settings
 
 if TYPE_CHECKING:
-    from kept.memory.brief import Shared
     from kept.memory.deliver import Deliveries
     from kept.memory.documents import Documents
     from kept.memory.erase import Erasable
     from kept.memory.imports import ImportedTranscript
     from kept.memory.look import Look
+    from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Vectors
     from kept.memory.narratives import ListedNarrative, Narrative
     from kept.memory.read import ListStatus
     from kept.memory.receipts import Explained
     from kept.memory.sessions import OpenSession
+    from kept.memory.share import Shared
     from kept.memory.tasks import OpenTask
-    from kept.memory.upkeep import Upkept
+    from kept.memory.upkeep import UpkeepReport
+    from kept.memory.verbs.declare import Verb
     from kept.recall import RecallScope
 
 
@@ -60,7 +61,7 @@ class Kept:
         """The settings in force."""
         return self._context.settings
 
-    def perform(self, verb: Verb[Q, A], request: Q) -> A:
+    def perform(self, verb: "Verb[Q, A]", request: Q) -> A:
         """Perform a verb of `kept.memory.verbs`, for doors that are derived from its row."""
         return perform(self._context, verb, request)
 
@@ -459,7 +460,7 @@ class Kept:
         """List the narratives of the project, with the number of their memories."""
         return perform(self._context, verbs.tasks.LIST_NARRATIVES, verbs.tasks.ListNarratives())
 
-    def upkeep(self, *, dry_run: bool = False) -> "Upkept":
+    def upkeep(self, *, dry_run: bool = False) -> "UpkeepReport":
         """Confirm or archive memories that are due, make room where a limit is exceeded, and pack old sessions.
 
         `dry_run` changes nothing and reports exactly what would be done now.
@@ -474,10 +475,16 @@ class Kept:
 
     # Namespaces
 
+    @cached_property
+    def _namespaces(self) -> "Namespaces":
+        from kept.memory.namespaces import Namespaces  # a prompt uses none of them
+
+        return Namespaces(self._context)
+
     @property
-    def aliases(self) -> Aliases:
+    def aliases(self) -> "Aliases":
         """Words that stand for others in a recall: add, remove, list."""
-        return Aliases(self._context)
+        return self._namespaces.aliases
 
     @property
     def deliveries(self) -> "Deliveries":
@@ -487,31 +494,31 @@ class Kept:
         return Deliveries(self._context)
 
     @property
-    def files(self) -> Files:
+    def files(self) -> "Files":
         """The files beside the store that people read and edit: sync, status, take_edits, accompany."""
-        return Files(self._context)
+        return self._namespaces.files
 
     @property
-    def pauses(self) -> Pauses:
+    def pauses(self) -> "Pauses":
         """Automatic capture and injection: pause, resume, status."""
-        return Pauses(self._context)
+        return self._namespaces.pauses
 
     @property
-    def vectors(self) -> Vectors:
+    def vectors(self) -> "Vectors":
         """The vectors of profile `hybrid`: on, off, check, limits, status."""
-        return Vectors(self._context)
+        return self._namespaces.vectors
 
     @property
-    def reviews(self) -> Reviews:
+    def reviews(self) -> "Reviews":
         """Stale, duplicate and conflicting memories: list, apply."""
-        return Reviews(self._context)
+        return self._namespaces.reviews
 
     @property
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> "Knowledge":
         """Typed shortcuts: add_decision, add_convention, add_failure, add_preference, add_pattern, and their lists."""
-        return Knowledge(self._context)
+        return self._namespaces.knowledge
 
     @property
-    def store(self) -> Store:
+    def store(self) -> "Store":
         """The store as a whole: backup, restore, export, scan, allow, configure, replay, pack_sessions."""
-        return Store(self._context)
+        return self._namespaces.store

@@ -1,38 +1,33 @@
-"""Briefings for agents, and messages for skills: memories in one text that fits a budget.
+"""Briefings for agents: memories in one text that fits a budget.
 
-Both ask recall for what fits the prompt; `recall.briefing` collects the rest and makes the text; the receipt is noted
-afterwards. A skill has no access to memory (`access`), so its caller gives it a message in Brain's form. Two rules.
-Memory never stops an agent: whatever fails ends in an empty briefing whose `error` says why. Everything in a message is
-checked again: secrets are redacted, no content can pass for another memory, and text that reads like an instruction
-from a tool is left out, as in a briefing.
+Recall answers the prompt; `recall.briefing` collects the rest and makes the text; the receipt is noted afterwards.
+Rule: memory never stops an agent. A failure ends in an empty briefing, and its `error` says why.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from kept import text, tokens
+from kept import text
 from kept.errors import InvalidInput, KeptError
 from kept.memory import read, receipts
-from kept.memory.context import Context, Storages
+from kept.memory.context import Comparer, Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
-from kept.model import GLOBAL, Actor, Briefing, Entry, LeftOut, Memory, Recalled, replace, several
+from kept.model import GLOBAL, Actor, Briefing, Entry, Memory, Recalled, replace
+from kept.ports import Reader
 from kept.recall import Request
 from kept.recall.briefing import (
-    NO_ROOM,
     STYLES,
     Material,
     Order,
-    Pair,
     Situation,
     collect,
     compose,
-    conflict_sentence,
     distrust,
     question_of,
     render_entry,
@@ -40,17 +35,12 @@ from kept.recall.briefing import (
 )
 from kept.recall.briefing import fitting_shared as fitting_shared
 from kept.recall.briefing.render import trust_mark as trust_mark
-from kept.recall.briefing.situation import FITS, MATCHES, MOST_OF_A_TIER
+from kept.recall.briefing.situation import FITS, MATCHES
 from kept.recall.select import MOST_MISSES
 from kept.tables import BRIEFING_SHARES
-from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact
 
-if TYPE_CHECKING:
-    from kept.writing.pipeline import WriteRules
-
-SHARE_TOKENS = 1_500  # a page and a half, which leaves a skill's prompt room for its work
-CONTEXT_SHARE = 1 / 3  # of the budget, at most, for what always holds in the project
+NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
 
 class BriefingRequest(Struct, frozen=True, kw_only=True):
@@ -78,11 +68,14 @@ class Delivery(Struct, frozen=True, kw_only=True):
     is_compacted: bool = False  # the host has just compacted its context, or is about to
 
 
-def briefing(context: Context, request: BriefingRequest) -> Briefing:
-    """The briefing asked for. Failures are named in its `error`; only an invalid argument raises."""
+def briefing(context: Context, request: BriefingRequest, *, on_new_session: NewSession | None = None) -> Briefing:
+    """Return the briefing asked for. Failures are named in its `error`; only an invalid argument raises.
+
+    `on_new_session` is called first if the session is not known here.
+    """
     situation, order = _situation(context, request), _order(context, request)
     try:
-        return _brief(context, situation, order, request.delivery)
+        return _brief(context, situation, order, request.delivery, on_new_session)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
     except Exception as error:  # an agent works on without its memory, whatever is wrong with that
@@ -92,7 +85,7 @@ def briefing(context: Context, request: BriefingRequest) -> Briefing:
 
 
 def write_briefing(context: Context, request: BriefingRequest) -> Briefing:
-    """The briefing asked for. Raises what fails."""
+    """Return the briefing asked for. Raises the error of a failure."""
     return _brief(context, _situation(context, request), _order(context, request), request.delivery)
 
 
@@ -148,13 +141,19 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
     )
 
 
-def _brief(context: Context, situation: Situation, order: Order, delivery: Delivery | None) -> Briefing:
+def _brief(
+    context: Context,
+    situation: Situation,
+    order: Order,
+    delivery: Delivery | None,
+    on_new_session: NewSession | None = None,
+) -> Briefing:
     storages, now = context.readable(), context.now()
     if context.is_off(situation.session):
         paused = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
         return Briefing(style=order.style, budget=order.total, error=paused)
-    if situation.session is not None and delivery is None:  # behind hooks, another process does that
-        _end_the_session_before(context, situation.session, storages)
+    if on_new_session is not None and situation.session is not None and _is_new(situation.session, storages):
+        on_new_session(context, situation.session)
     told = gather(context, situation, storages, now, is_hook=delivery is not None)
     briefing = compose(told.material, order)
     if delivery is not None:
@@ -178,15 +177,12 @@ def _brief(context: Context, situation: Situation, order: Order, delivery: Deliv
     return replace(briefing, receipt=receipt)
 
 
-def _end_the_session_before(context: Context, session: str, storages: Storages) -> None:
-    """When a new session asks: finish the last one, if it is over and nobody did, so that its end can be told."""
+def _is_new(session: str, storages: Storages) -> bool:
     for storage in storages:
         with storage.reading() as reader:
             if reader.session(session) is not None:
-                return
-    from kept.memory import sessions
-
-    sessions.finish_silent(context, besides=session, most=1)
+                return False
+    return True
 
 
 def fitting_items(context: Context, question: str, most: int) -> tuple[Entry, ...]:
@@ -219,26 +215,30 @@ def gather(
     """Ask recall for what fits the prompt, if there is one, and collect the rest."""
     question, recalled = question_of(situation), Recalled()
     embedder = (
-        read.Comparer() if not situation.has_prompt else read.embedder_for(context, question, storages, is_hook=is_hook)
+        Comparer() if not situation.has_prompt else read.embedder_for(context, question, storages, is_hook=is_hook)
     )
     with read.looking(storages) as readers:
         if situation.has_prompt:
             recalled = read.answer_from(readers, context, question, now, embedder)
         if situation.session is not None:
-            sessions = (reader.session(situation.session) for reader in readers)
-            session = next((session for session in sessions if session), None)
-            if session is not None:  # a flush comes before a compaction
-                is_compacted = situation.is_compacted or session.flushed > session.shared
-                # Who opened the memory without a name speaks for the session's agent.
-                is_unnamed = situation.agent == Actor().name
-                agent = session.agent or situation.agent if is_unnamed else situation.agent
-                situation = replace(situation, since=session.started_at, is_compacted=is_compacted, agent=agent)
+            situation = _of_session(situation, situation.session, readers)
         material = collect(situation, recalled, readers, context.settings, now)
     if recalled.words and redact(situation.prompt).text != situation.prompt:  # its words are pieces of a secret
         told = [replace(e, why=FITS) if e.why.startswith(MATCHES) else e for e in material.retrieval]
         material = replace(material, retrieval=told)
     recalled = replace(recalled, misses=recalled.misses[:MOST_MISSES])  # more than that were only looked through
     return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
+
+
+def _of_session(situation: Situation, name: str, readers: Sequence[Reader]) -> Situation:
+    """Return the situation with what is known of its session: since when, for which agent, and if it was compacted."""
+    session = next(filter(None, (reader.session(name) for reader in readers)), None)
+    if session is None:
+        return situation
+    is_compacted = situation.is_compacted or session.flushed > session.shared  # a flush comes before a compaction
+    # Who opened the memory without a name speaks for the session's agent.
+    agent = session.agent if session.agent and situation.agent == Actor().name else situation.agent
+    return replace(situation, since=session.started_at, is_compacted=is_compacted, agent=agent)
 
 
 def as_delivered(briefing: Briefing, told: Gathered) -> Briefing:
@@ -311,191 +311,3 @@ def _check_shares(shares: Mapping[str, int]) -> Mapping[str, int]:
         if type(share) is not int or share < 0:
             raise InvalidInput(f"The share of {tier} must be 0 or more, got {share!r}.")
     return shares
-
-
-# Messages for skills
-
-
-class SharedContext(Struct, frozen=True, kw_only=True):
-    """The two texts for the skill: memories that fit its work, and what always holds in the project."""
-
-    memory_snippet: str = ""
-    project_context: str = ""
-
-
-class Payload(Struct, frozen=True, kw_only=True):
-    """The task of the skill, and what it is told for it."""
-
-    action: str
-    context: SharedContext = SharedContext()
-
-
-class SharingMessage(Struct, frozen=True, kw_only=True, rename={"sender": "from"}):
-    """The message, in exactly the form that agents exchange: {from, to, type, payload{action, context{…}}}."""
-
-    sender: str
-    to: str
-    type: Literal["request"] = "request"
-    payload: Payload
-
-
-class Shared(Struct, frozen=True, kw_only=True):
-    """A message and its memories. `str(shared)` is the message as JSON; `as_dict()` as plain values."""
-
-    message: SharingMessage
-    budget: int
-    tokens: int
-    entries: tuple[Entry, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    receipt: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The message as it goes over the wire."""
-        wire: dict[str, Any] = msgspec.to_builtins(self.message)
-        return wire
-
-    def __str__(self) -> str:
-        return _wire(self.message)
-
-
-def share(
-    context: Context,
-    *,
-    to: str,
-    action: str,
-    query: str,
-    project_context: str | None = None,
-    budget_tokens: int | None = None,
-    files: Sequence[str] = (),
-) -> Shared:
-    """The message for a skill. Raises InvalidInput when not even its envelope fits the budget."""
-    budget_tokens = SHARE_TOKENS if budget_tokens is None else budget_tokens
-    storages, now = context.readable(), context.now()
-    rules = context.rules()
-    given = None if project_context is None else _own_words(project_context, rules)
-    envelope = SharingMessage(
-        sender=_name(context.actor.name, "sender", rules),
-        to=_name(to, "recipient", rules),
-        payload=Payload(action=_name(action, "action", rules), context=SharedContext(project_context=given or "")),
-    )
-    situation = Situation(
-        agent=context.actor.name,
-        prompt=well_formed(query),
-        files=several(files),
-        seen_by=context.seen_by(None),
-        most_fitting=MOST_OF_A_TIER,  # a skill cannot ask for more, so its budget alone decides
-    )
-    gathered = gather(context, situation, storages, now)
-    material = gathered.material
-    fitting = material.retrieval if situation.prompt.strip() else ()
-    of_context = int(budget_tokens * CONTEXT_SHARE)
-    parts = _Parts(envelope, budget_tokens, material.conflicts, rules)
-    refs = {entry.ref for entry in fitting}
-    parts.take("memory_snippet", [entry for entry in material.always if entry.ref in refs], budget_tokens)
-    if given is None:
-        parts.take("project_context", material.always, of_context)
-    parts.take("memory_snippet", fitting, budget_tokens)
-    if given is None:
-        parts.take("project_context", material.summary, of_context)
-    shared = parts.shared(material.left_out)
-    told = [entry.memory for entry in shared.entries]
-    hits = [hit.memory for hit in gathered.recalled.hits]
-    context.signals.tell_search(situation.prompt, len(hits))
-    context.tell_read(told)
-    body = gathered.body(
-        told,
-        kind="share",
-        to=shared.message.to,
-        left_out=msgspec.to_builtins(shared.left_out),
-        sections=[{"name": "shared", "entries": [entry_line(entry) for entry in shared.entries]}],
-    )
-    return replace(shared, receipt=receipts.save_notes(storages, context.now(), body=body, named=[*told, *hits]))
-
-
-class _Parts:
-    """The message while it is being built."""
-
-    def __init__(self, envelope: SharingMessage, budget: int, conflicts: Sequence[Pair], rules: "WriteRules") -> None:
-        self._envelope = envelope
-        self._budget = budget
-        self._conflicts = conflicts
-        self._rules = rules
-        self._told: dict[str, list[Entry]] = {"memory_snippet": [], "project_context": []}
-        self._left_out: dict[str, str] = {}
-        if (least := tokens.estimate(_wire(envelope))) > budget:
-            raise InvalidInput(
-                f"The empty message takes {least} tokens, more than the budget of {budget}.",
-                hint="Give a larger budget or a shorter context.",
-            )
-
-    def take(self, field: str, entries: Sequence[Entry], most: int) -> None:
-        """Add those that fit, in their order; the field never takes more than `most` tokens."""
-        told = self._told[field]
-        for entry in entries:
-            if any(entry.ref == known.ref for known in self._all()):
-                continue
-            if reason := distrust(entry.memory):
-                self._left_out[entry.ref] = reason
-                continue
-            told.append(replace(entry, memory=_clean(entry.memory, self._rules)))
-            message = self._message()
-            if tokens.estimate(_wire(message)) > self._budget or _size(message, field) > most:
-                self._left_out[told.pop().ref] = NO_ROOM
-
-    def shared(self, left_out: Sequence[LeftOut]) -> Shared:
-        message = self._message()
-        told = {entry.ref for entry in self._all()}
-        reasons = {out.ref: out.reason for out in left_out} | self._left_out
-        return Shared(
-            message=message,
-            budget=self._budget,
-            tokens=tokens.estimate(_wire(message)),
-            entries=tuple(self._all()),
-            left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in reasons.items() if ref not in told),
-        )
-
-    def _all(self) -> list[Entry]:
-        return [entry for entries in self._told.values() for entry in entries]
-
-    def _message(self) -> SharingMessage:
-        context = self._envelope.payload.context
-        lines = {field: [render_entry(entry, "", "text") for entry in told] for field, told in self._told.items()}
-        told = {entry.ref: entry.memory for entry in self._all()}
-        for pair in self._conflicts:  # only if both sides are told: no text gets in by way of a warning
-            if all(memory.ref in told for memory in pair):
-                lines["memory_snippet"].append(conflict_sentence((told[pair[0].ref], told[pair[1].ref])))
-        said = {field: "\n".join(own) for field, own in lines.items() if own}
-        payload = replace(self._envelope.payload, context=msgspec.structs.replace(context, **said))
-        return replace(self._envelope, payload=payload)
-
-
-def _wire(message: SharingMessage) -> str:
-    return msgspec.json.encode(message).decode()
-
-
-def _size(message: SharingMessage, field: str) -> int:
-    return tokens.estimate(getattr(message.payload.context, field))
-
-
-def _clean(memory: Memory, rules: "WriteRules") -> Memory:
-    """The memory without secrets that older rules may have let through."""
-
-    def clean(value: str) -> str:
-        return redact(value, email=rules.redact_email, allow=rules.allow).text
-
-    return replace(
-        memory, content=clean(memory.content), kind=clean(memory.kind), files=tuple(map(clean, memory.files))
-    )
-
-
-def _own_words(value: str, rules: "WriteRules") -> str:
-    check_text(value, "The context", 10 * 4_000)
-    return text.visible(redact(value, email=rules.redact_email, allow=rules.allow).text)
-
-
-def _name(value: str, what: str, rules: "WriteRules") -> str:
-    """A name in the envelope, on one line and without secrets. Raises InvalidInput for an empty one."""
-    check_text(value, f"The {what}", MAX_NAME_CHARS)
-    if not value.strip():
-        raise InvalidInput(f"The {what} is empty.", hint="Name the recipient and the task.")
-    return text.visible(redact(value.strip(), allow=rules.allow).text, keep_newlines=False)

@@ -12,8 +12,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from kept import access
-from kept.errors import NotAllowed
-from kept.model import Actor, Memory, Record
+from kept.model import Memory, Record
 from kept.ports import R, Stamp, Storage, Transaction
 from kept.text import visible
 
@@ -104,12 +103,14 @@ class Effect(Struct, frozen=True):
         before, after = self.before, self.after
         if not isinstance(after, Memory):
             return ["erase for good"]
-        pins = after.status == "pinned" and getattr(before, "status", None) != "pinned"
         if not isinstance(before, Memory):
-            return ["promote to" if self.action == "promote" else "add", *(["pin"] if pins else [])]
-        if after.is_archived and after.reason != before.reason:
+            verb = "promote to" if self.action == "promote" else "add"
+        elif after.is_archived and after.reason != before.reason:
             return [_GOES_AS.get(after.reason or "", "archive")]
-        return [self.action, *(["pin"] if pins and self.action != "pin" else [])]
+        else:
+            verb = self.action
+        pins = after.status == "pinned" and getattr(before, "status", None) != "pinned"
+        return [verb, "pin"] if pins and verb != "pin" else [verb]
 
 
 class Watched:
@@ -159,16 +160,6 @@ class Watched:
 
 def _goes_unasked(effect: Effect) -> bool:
     return access.goes_unasked(effect.before, effect.after, effect.action, is_heard=effect.is_heard)
-
-
-def refusal(actor: Actor, to: str, *, was_asked: bool) -> NotAllowed:
-    """The error for a change that no person has agreed to."""
-    if was_asked:
-        return NotAllowed(f"{access.who(actor)} may not {to}: the answer was no. Nothing was changed.")
-    return NotAllowed(
-        f"{access.who(actor)} may not {to} without a person's yes, and nobody can be asked.",
-        hint="Give `confirm=` to kept.open, add `--yes`, or act `--as admin`.",
-    )
 
 
 def _quoted(memory: Memory) -> str:

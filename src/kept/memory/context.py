@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from msgspec import Struct, field
 
 from kept import access, ids
-from kept.errors import InvalidInput, NotFound
+from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory.signals import Signals
 from kept.model import (
     GLOBAL,
@@ -41,7 +41,7 @@ from kept.tables import PRESETS
 if TYPE_CHECKING:
     from kept.memory.sessions import OpenSession
     from kept.projects.spaces import Spaces
-    from kept.recall import Reranker
+    from kept.recall import Join, Reranker
     from kept.recall.candidates import Latencies
     from kept.writing.pipeline import WriteRules
 
@@ -64,6 +64,14 @@ Tasks = list[Task]
 T = TypeVar("T")
 
 
+class Comparer(NamedTuple):
+    """An embedder, the function that joins its finds with those of words, and a note on what it could not do."""
+
+    embedder: Embedder | None = None
+    note: str | None = None
+    join: "Join | None" = None
+
+
 class Context(Struct, kw_only=True, eq=False, dict=True):
     """What one opened memory works with, on behalf of one actor."""
 
@@ -82,14 +90,9 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     held: Stamp | None = None  # of changes that belong together
     seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
     at_close: list[Callable[[], None]] = field(default_factory=list)
+    latencies: "Latencies | None" = None  # how long the last recalls took, once there was one
+    tend: "Callable[[Context], None] | None" = None  # a little upkeep after a recall, where that is due
     running: "OpenSession | None" = None  # the session that was last begun or spoken in here, until it is finished
-
-    @cached_property
-    def latencies(self) -> "Latencies":
-        """How long the last recalls took."""
-        from kept.recall.candidates import Latencies
-
-        return Latencies()
 
     @cached_property
     def narrative(self) -> str | None:
@@ -194,16 +197,19 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         if not access.needs_consent(actor, storage.space):
             with storage.writing(stamp, urgent=urgent) as tx:
                 return work(tx)
-        from kept.memory import consent
+        from kept.memory import consent  # for project agents that change global memory
 
         return consent.write(storage, work, stamp, self.agree, urgent=urgent, is_heard=not self.is_hosted)
 
     def agree(self, question: str, to: str) -> None:
         """Raise NotAllowed unless a person says yes. `to`: what they agree to, without the text of a memory."""
-        if self.confirm is None or not self.confirm(question):
-            from kept.memory import consent
-
-            raise consent.refusal(self.actor, to, was_asked=self.confirm is not None)
+        if self.confirm is None:
+            raise NotAllowed(
+                f"{access.who(self.actor)} may not {to} without a person's yes, and nobody can be asked.",
+                hint="Give `confirm=` to kept.open, add `--yes`, or act `--as admin`.",
+            )
+        if not self.confirm(question):
+            raise NotAllowed(f"{access.who(self.actor)} may not {to}: the answer was no. Nothing was changed.")
 
     def agree_to_allow(self, question: str) -> None:
         """Raise NotAllowed unless a person, or an admin, lets a value that looks like a secret be stored."""
@@ -284,11 +290,9 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             return self.held
         group, project = random_hex(8), self.spaces.project() if shared else None
         if project is not None:  # so that undo can tell which of two changes, in two journals, was the later one
-            from kept import journal
-
             with project.reading() as reader:
                 last = reader.events(newest_first=True, limit=1)
-            group = journal.shared_group(group, project.space, last[0].seq if last else 0)
+            group = ids.shared_group(group, project.space, last[0].seq if last else 0)
         return Stamp(group=group, at=self.now(), actor=self.signature, undoes=undoes)
 
     @contextmanager
@@ -305,7 +309,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
         `reader`: of the project, if one is at hand.
         """
-        from kept.writing.pipeline import WriteRules
+        from kept.writing.pipeline import WriteRules  # not for a recall or a prompt, which write nothing
 
         storage = self.spaces.project()
         if reader is None and storage is not None:
@@ -345,14 +349,6 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         with storage.reading() as reader:
             return any(pause.session in (None, session) for pause in reader.all(Pause))
 
-    def find_embedder(self) -> Embedder:
-        """The embedder given to `kept.open`, or the one that the settings name. Raises SettingsError."""
-        if self.embedder is None:
-            from kept.recall.models import model_named
-
-            self.embedder = model_named(self.settings.vector_model)
-        return self.embedder
-
     # Signals, always after the fact
 
     def tell_read(self, memories: Iterable[Memory]) -> None:
@@ -380,3 +376,26 @@ def global_first(storages: Iterable[Storage]) -> Storages:
 def by_uid(reader: Reader, uid: str) -> Memory | None:
     """The memory with that uid, on whichever shelf it is."""
     return next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
+
+
+class Handle:
+    """An open session, task or narrative: its methods are verbs of one opened memory."""
+
+    _context: Context
+
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def verb(name: str) -> Callable[[M], M]:
+    """Make a method of a handle the verb of that name: its signals carry the name, and nested calls count once."""
+
+    def decorate(method: M) -> M:
+        @wraps(method)
+        def called(self: Handle, *args: Any, **named: Any) -> Any:
+            with self._context.signals.gathered(name):
+                return method(self, *args, **named)
+
+        return cast(M, called)
+
+    return decorate

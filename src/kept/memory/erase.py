@@ -20,14 +20,15 @@ from msgspec import Struct, field
 
 from kept import journal, text
 from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
-from kept.memory import views
+from kept.memory import memory_md, views
 from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref, as_it_is, global_first
-from kept.memory.findings import MESSAGE_REF, find_message, unlabelled
+from kept.memory.findings import MESSAGE_REF, find_message
 from kept.memory.knowledge import FROM_UID
 from kept.memory.library import write_items_json
 from kept.memory.sessions import OpenSession
+from kept.memory.summaries import unlabelled
 from kept.memory.tasks import OpenTask
-from kept.model import ERASED, GLOBAL, Alias, Memory, Message, Receipt, Session, Task, replace
+from kept.model import ERASED, GLOBAL, Alias, Event, Memory, Message, Receipt, Session, Task, replace
 from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
 from kept.projects.files import remove_drafts, rewrite_mirror, shown, write_session_index
 from kept.storage import scrub
@@ -49,7 +50,7 @@ SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to b
 ECHO_WORDS = 6  # the same in sessions that have nothing to do with it
 
 
-class Doomed(Struct):
+class ErasePlan(Struct):
     """What one call erases in one space, and what it found there."""
 
     storage: Storage
@@ -75,67 +76,116 @@ class Doomed(Struct):
         return bool(self.sessions or self.messages or self.whole)
 
 
+class Wanted(Struct, frozen=True, kw_only=True):
+    """The memories that were named, and the texts to look for: theirs, and those of the messages to erase."""
+
+    asked: dict[str, Memory]  # by uid
+    said: list[str]  # the sentences of the messages and sessions to erase
+    fingerprints: set[str]  # of every version of the memories
+    uids: set[str]  # of those that they were promoted from
+    quotes: Passages
+    spoken: Passages
+    buried: list[str]  # the marks that keep the texts from being captured again
+
+
+class Cleaning(Struct):
+    """How the cleaning of the files went: what stayed in global memory, and what could not be cleaned."""
+
+    left: list[str] = field(default_factory=list)
+    unwritten: list[str] = field(default_factory=list)
+    scrubbed: list[Scrubbed] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)  # old files of merged projects that were deleted
+
+
 def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
     finish_files(context)
-    spaces = {storage.space: Doomed(storage=storage) for storage in context.readable()}
-    named = [_doom(context, spaces, target) for target in targets]
-    for doomed in spaces.values():
-        _follow_messages(doomed)
-    said = [sentence for doomed in spaces.values() for sentence in doomed.said]
-    asked = {uid: memory for doomed in spaces.values() for uid, memory in doomed.memories.items()}
-    texts, fingerprints, uids = _versions(spaces, asked)
-    texts |= {one for doomed in spaces.values() for one in _task_texts(doomed)}
-    quotes, spoken = Passages(texts), Passages(said)
-    buried = [*buried_names(texts), *buried_names(said, SAID)]
-    for doomed in spaces.values():
-        _find_copies(doomed, quotes, spoken, fingerprints, uids)
-        _find_quotations(doomed, quotes, spoken, list(asked.values()))
-    left: list[str] = []
-    unwritten: list[str] = []
-    scrubbed: list[Scrubbed] = []
-    stamp = context.stamp(shared=GLOBAL in spaces and not spaces[GLOBAL].is_empty)
-    # The project's always: there are the questions that were asked about it.
-    touched = [one.storage for one in spaces.values() if not one.is_empty or one.storage.space != GLOBAL]
-    for storage in global_first(touched):
-        doomed = spaces[storage.space]
-        try:
-            _write(context, doomed, spoken, buried, stamp)
-        except NotAllowed:
-            if doomed.is_asked:
-                raise
-            left += [memory.ref for memory in (*doomed.memories.values(), *doomed.quoting.values())]
-            doomed.found.clear()
-            continue
-        failed = _clean_files(context, storage, _files_of(doomed), quotes.erase, doomed.found)
-        if failed:  # the database has lost it: an error would say that nothing was changed
-            unwritten.append(
-                f"{' '.join(failed)} That file may still hold it. When the cause is gone, run `kept files sync`."
-            )
-        if storage.space == GLOBAL:
-            _drop_what_was_given(context, list(doomed.memories))
-        try:
-            scrubbed.append(scrub(storage))
-        except Busy:  # it is erased; only the cleaning has to wait
-            scrubbed.append(Scrubbed(is_done=False))
-        context.tell_write(storage, -sum(not memory.is_archived for memory in doomed.memories.values()))
-    merged: list[str] = []
-    try:
-        merged = context.spaces.drop_merged()
-    except KeptError as error:
-        unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
-    found = sum(
-        (doomed.found for doomed in spaces.values()), Counter({"backups": sum(one.backups for one in scrubbed)})
+    plans = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
+    named = [_plan_target(context, plans, target) for target in targets]
+    wanted = _wanted(plans)
+    for plan in plans.values():
+        _find_copies(plan, wanted)
+        _find_quotations(plan, wanted)
+    cleaning = _carry_out(context, plans, wanted)
+    found = sum((plan.found for plan in plans.values()), Counter(backups=sum(one.backups for one in cleaning.scrubbed)))
+    hints = _hints(context, plans, wanted, cleaning, found)
+    return [_receipt(name, found, cleaning, hints) for name in named]
+
+
+def _wanted(plans: dict[str, ErasePlan]) -> Wanted:
+    """Follow the messages to erase, and collect every text to look for."""
+    for plan in plans.values():
+        _follow_messages(plan)
+    said = [sentence for plan in plans.values() for sentence in plan.said]
+    asked = {uid: memory for plan in plans.values() for uid, memory in plan.memories.items()}
+    texts, fingerprints, uids = _versions(plans, asked)
+    texts |= {one for plan in plans.values() for one in _task_texts(plan)}
+    return Wanted(
+        asked=asked,
+        said=said,
+        fingerprints=fingerprints,
+        uids=uids,
+        quotes=Passages(texts),
+        spoken=Passages(said),
+        buried=[*buried_names(texts), *buried_names(said, SAID)],
     )
-    unquoted = {memory.source.session for memory in asked.values()} - {None} if not found["quoting messages"] else set()
-    hints = [f"Session {name} may say it in other words." for name in sorted(map(str, unquoted)) if not said]
-    if merged:
-        hints.append(f"The old files of merged projects could hold it and were deleted: {', '.join(merged)}.")
-    if GLOBAL not in spaces and asked and context.spaces.shared() is not None:
+
+
+def _carry_out(context: Context, plans: dict[str, ErasePlan], wanted: Wanted) -> Cleaning:
+    """Erase in the stores, global memory first, and clean their files."""
+    cleaning = Cleaning()
+    stamp = context.stamp(shared=GLOBAL in plans and not plans[GLOBAL].is_empty)
+    # The project's always: there are the questions that were asked about it.
+    touched = [one.storage for one in plans.values() if not one.is_empty or one.storage.space != GLOBAL]
+    for storage in global_first(touched):
+        plan = plans[storage.space]
+        try:
+            _write(context, plan, wanted, stamp)
+        except NotAllowed:
+            if plan.is_asked:
+                raise
+            cleaning.left += [memory.ref for memory in (*plan.memories.values(), *plan.quoting.values())]
+            plan.found.clear()
+            continue
+        _clean(context, plan, wanted, cleaning)
+        context.tell_write(storage, -sum(not memory.is_archived for memory in plan.memories.values()))
+    try:
+        cleaning.merged = context.spaces.drop_merged()
+    except KeptError as error:
+        cleaning.unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
+    return cleaning
+
+
+def _clean(context: Context, plan: ErasePlan, wanted: Wanted, cleaning: Cleaning) -> None:
+    """Clean the files of one store, which itself has lost the texts: an error would say that nothing was changed."""
+    failed = _clean_files(context, plan.storage, _files_of(plan), wanted.quotes.erase, plan.found)
+    if failed:
+        cleaning.unwritten.append(
+            f"{' '.join(failed)} That file may still hold it. When the cause is gone, run `kept files sync`."
+        )
+    if plan.storage.space == GLOBAL:
+        _drop_what_was_given(context, list(plan.memories))
+    try:
+        cleaning.scrubbed.append(scrub(plan.storage))
+    except Busy:  # it is erased; only the cleaning has to wait
+        cleaning.scrubbed.append(Scrubbed(is_done=False))
+
+
+def _hints(
+    context: Context, plans: dict[str, ErasePlan], wanted: Wanted, cleaning: Cleaning, found: Counter[str]
+) -> list[str]:
+    """Say where a person has to look: what may be left, and what was deleted as a whole."""
+    hints = []
+    if not wanted.said and not found["quoting messages"]:
+        sessions = {memory.source.session for memory in wanted.asked.values()} - {None}
+        hints += [f"Session {name} may say it in other words." for name in sorted(map(str, sessions))]
+    if cleaning.merged:
+        hints.append(f"The old files of merged projects could hold it and were deleted: {', '.join(cleaning.merged)}.")
+    if GLOBAL not in plans and wanted.asked and context.spaces.shared() is not None:
         hints.append("If it was promoted, a copy is in global memory, which you may not read here.")
-    if left:
-        hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(left)}.")
-    return [_receipt(name, found, scrubbed, unwritten, hints) for name in named]
+    if cleaning.left:
+        hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(cleaning.left)}.")
+    return hints
 
 
 class FilesToClean(Struct, kw_only=True):
@@ -146,20 +196,20 @@ class FilesToClean(Struct, kw_only=True):
     has_tasks: bool = False
 
 
-def _files_of(doomed: Doomed) -> FilesToClean:
-    captured = [one for one in doomed.quoting.values() if one.source.origin not in DELIBERATE]
+def _files_of(plan: ErasePlan) -> FilesToClean:
+    captured = [one for one in plan.quoting.values() if one.source.origin not in DELIBERATE]
     return FilesToClean(
-        sessions=sorted({*doomed.sessions, *doomed.messages, *doomed.whole}),
-        ids=[memory.id for memory in (*doomed.memories.values(), *captured)],
-        has_tasks=bool(doomed.tasks),
+        sessions=sorted({*plan.sessions, *plan.messages, *plan.whole}),
+        ids=[memory.id for memory in (*plan.memories.values(), *captured)],
+        has_tasks=bool(plan.tasks),
     )
 
 
-def _note_files(context: Context, tx: Transaction, doomed: Doomed) -> None:
+def _note_files(context: Context, tx: Transaction, plan: ErasePlan) -> None:
     """Note the files to clean, together with those of an earlier erasure that could not be cleaned."""
     if context.spaces.project_name() is None:  # a portable store has no files beside it
         return
-    before, now = _noted_files(tx) or FilesToClean(), _files_of(doomed)
+    before, now = _noted_files(tx) or FilesToClean(), _files_of(plan)
     both = FilesToClean(
         sessions=sorted({*before.sessions, *now.sessions}),
         ids=sorted({*before.ids, *now.ids}),
@@ -199,7 +249,7 @@ def _clean_files(
     steps: list[Callable[[], list[str] | None]] = [
         partial(_write_mirrors, context, storage, todo.sessions, found),
         partial(_write_items, context, storage),
-        partial(views.erase_from, context, storage, todo.ids, erase),
+        partial(views.erase_from, context, storage, partial(memory_md.without_erased, ids=todo.ids, erase=erase)),
         partial(_remove_drafts, context, storage),
     ]
     if todo.has_tasks:
@@ -245,66 +295,81 @@ def _drop_what_was_given(context: Context, uids: list[str]) -> None:
 # What is meant
 
 
-def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
+def _plan_target(context: Context, spaces: dict[str, ErasePlan], target: Erasable) -> str:
     """Note what a target names, in its space. Returns its ref or name. Raises NotFound."""
-    if isinstance(target, Named) and target.noun == "task":
-        return _doom_task(context, spaces, target.name)
-    if isinstance(target, Named) and target.noun == "alias":
-        return _doom_alias(context, spaces, Alias(word=target.name, expands_to=()))
-    if isinstance(target, Task | OpenTask):
-        return _doom_task(context, spaces, target.name if isinstance(target, Task) else target.id)
-    if isinstance(target, Alias):
-        return _doom_alias(context, spaces, target)
-    if isinstance(target, Session | OpenSession | Named):
-        name = target.id if isinstance(target, OpenSession) else target.name
-        doomed = _of_project(context, spaces)
-        with doomed.storage.reading() as reader:
-            if reader.session(name) is None and not reader.last_number(name):
-                raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
-        doomed.whole.append(name)
-        return name
-    ref = f"{target.session}#{target.n}" if isinstance(target, Message) else target
-    if isinstance(ref, str) and (found := re.fullmatch(MESSAGE_REF, ref)):
-        doomed = _of_project(context, spaces)
-        doomed.messages.setdefault(found["session"], set()).add(find_message(doomed.storage, ref).id)
-        return ref
-    storage, memory = context.find(ref)
+    named = _named(target)
+    if isinstance(named, Named):
+        if named.noun == "alias":
+            alias = target if isinstance(target, Alias) else Alias(word=named.name, expands_to=())
+            return _plan_alias(context, spaces, alias)
+        return (_plan_task if named.noun == "task" else _plan_session)(context, spaces, named.name)
+    if isinstance(named, str) and (found := re.fullmatch(MESSAGE_REF, named)):
+        plan = _of_project(context, spaces)
+        plan.messages.setdefault(found["session"], set()).add(find_message(plan.storage, named).id)
+        return named
+    storage, memory = context.find(named)
     spaces[storage.space].memories[memory.uid] = memory
     spaces[storage.space].is_asked = True
     return memory.ref
 
 
-def _doom_task(context: Context, spaces: dict[str, Doomed], name: str) -> str:
+def _named(target: Erasable) -> Named | Ref:
+    """Return the noun and the name of a target; the ref of a message or memory."""
+    match target:
+        case Named():
+            return target
+        case Session() | OpenSession():
+            return Named("session", target.id if isinstance(target, OpenSession) else target.name)
+        case Task() | OpenTask():
+            return Named("task", target.id if isinstance(target, OpenTask) else target.name)
+        case Alias():
+            return Named("alias", target.word)
+        case Message():
+            return f"{target.session}#{target.n}"
+        case ref:
+            return ref
+
+
+def _plan_session(context: Context, spaces: dict[str, ErasePlan], name: str) -> str:
+    plan = _of_project(context, spaces)
+    with plan.storage.reading() as reader:
+        if reader.session(name) is None and not reader.last_number(name):
+            raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
+    plan.whole.append(name)
+    return name
+
+
+def _plan_task(context: Context, spaces: dict[str, ErasePlan], name: str) -> str:
     """Note a task with its notes. Edits of tasks.json are read first, so that the file cannot bring it back."""
     views.take_edits(context)
-    doomed = _of_project(context, spaces)
-    with doomed.storage.reading() as reader:
+    plan = _of_project(context, spaces)
+    with plan.storage.reading() as reader:
         task = next((one for one in reader.all(Task) if one.name == name), None)
     if task is None:
         raise NotFound(f"There is no task {name[:60]!r}.", hint="`kept task list --all` shows them.")
-    doomed.tasks[name] = task
-    for page in pages_of(doomed.storage, replace(ANYWHERE, task=name)):
-        doomed.memories.update({one.uid: one for one in page if one.tier == "task"})
+    plan.tasks[name] = task
+    for page in pages_of(plan.storage, replace(ANYWHERE, task=name)):
+        plan.memories.update({one.uid: one for one in page if one.tier == "task"})
     return task.subject
 
 
-def _doom_alias(context: Context, spaces: dict[str, Doomed], alias: Alias) -> str:
+def _plan_alias(context: Context, spaces: dict[str, ErasePlan], alias: Alias) -> str:
     """Note an alias. One that was removed earlier is erased as well: the journal still has it."""
-    doomed = _of_project(context, spaces)
-    with doomed.storage.reading() as reader:
+    plan = _of_project(context, spaces)
+    with plan.storage.reading() as reader:
         known = next((one for one in reader.all(Alias) if one.word == alias.word), None)
         if known is None and not reader.events(subject=alias.subject):
             raise NotFound(
                 f"There is no alias {alias.word[:60]!r} of this project.", hint="`kept alias list` shows them."
             )
-    doomed.aliases[alias.word] = known or alias
+    plan.aliases[alias.word] = known or alias
     return alias.subject
 
 
-def _task_texts(doomed: Doomed) -> Iterator[str]:
+def _task_texts(plan: ErasePlan) -> Iterator[str]:
     """Every sentence that the tasks ever had, if it is long enough to be looked for."""
-    with doomed.storage.reading() as reader:
-        for task in doomed.tasks.values():
+    with plan.storage.reading() as reader:
+        for task in plan.tasks.values():
             said = [task.description, *task.acceptance_criteria]
             for event in reader.events(subject=task.subject):
                 for before_and_after in (event.changed or {}).values():
@@ -312,7 +377,7 @@ def _task_texts(doomed: Doomed) -> Iterator[str]:
             yield from (one for text_ in said for one in text.sentences(text_) if count_words(one) >= SENTENCE_WORDS)
 
 
-def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:
+def _of_project(context: Context, spaces: dict[str, ErasePlan]) -> ErasePlan:
     """Return the plan for the opened project, which has the conversations, tasks and aliases."""
     project = context.spaces.project()
     if project is None:
@@ -321,29 +386,36 @@ def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:
     return spaces[project.space]
 
 
-def _follow_messages(doomed: Doomed) -> None:
+def _follow_messages(plan: ErasePlan) -> None:
     """Add what was captured from the erased messages and sessions, the copies in forks, and the sentences they said."""
-    if not doomed.messages and not doomed.whole:
+    if not plan.messages and not plan.whole:
         return
-    said: list[str] = []
-    with doomed.storage.reading() as reader:
-        sessions = reader.all(Session)
-        for name, ids in list(doomed.messages.items()):
-            family = _family(sessions, name)
-            gone = [message for message in reader.messages(name) if message.id in ids]
-            doomed.told += [one for message in gone for one in _strings([message.content, message.input])]
-            doomed.near |= family
-            _add_copies(doomed, reader, family - {name}, gone)
-        said += _statements(doomed.told)
-        for name in doomed.whole:
-            gone = _own_messages(reader, name)
-            said += _statements(message.content for message in gone)
-            _add_copies(doomed, reader, _descendants(sessions, name), gone)
-    for page in pages_of(doomed.storage, ANYWHERE):
-        doomed.memories.update(
-            {one.uid: one for one in page if _is_left_by(one, doomed.whole) or _is_captured(one, doomed)}
-        )
-    doomed.said = [one for one in said if count_words(one) >= SENTENCE_WORDS]
+    with plan.storage.reading() as reader:
+        said = [*_follow_single(plan, reader), *_follow_whole(plan, reader)]
+    for page in pages_of(plan.storage, ANYWHERE):
+        plan.memories |= {one.uid: one for one in page if _is_left_by(one, plan.whole) or _is_captured(one, plan)}
+    plan.said = _of_words(SENTENCE_WORDS, said)
+
+
+def _follow_single(plan: ErasePlan, reader: Reader) -> list[str]:
+    """Add the copies of single messages in forks. Returns the sentences that they said."""
+    sessions = reader.all(Session)
+    for name, ids in list(plan.messages.items()):
+        family = _family(sessions, name)
+        gone = [message for message in reader.messages(name) if message.id in ids]
+        plan.told += [one for message in gone for one in _strings([message.content, message.input])]
+        plan.near |= family
+        _add_copies(plan, reader, family - {name}, gone)
+    return _statements(plan.told)
+
+
+def _follow_whole(plan: ErasePlan, reader: Reader) -> Iterator[str]:
+    """Add the copies of whole sessions in their forks. Returns the sentences that were said in them."""
+    sessions = reader.all(Session)
+    for name in plan.whole:
+        gone = _own_messages(reader, name)
+        yield from _statements(message.content for message in gone)
+        _add_copies(plan, reader, _descendants(sessions, name), gone)
 
 
 def _statements(told: Iterable[str]) -> list[str]:
@@ -352,13 +424,13 @@ def _statements(told: Iterable[str]) -> list[str]:
     return said + [after for one in said if (after := one.partition(": ")[2].strip())]
 
 
-def _is_captured(memory: Memory, doomed: Doomed) -> bool:
+def _is_captured(memory: Memory, plan: ErasePlan) -> bool:
     """Whether a memory was captured from one of the messages, by its key or because its words stand in one of them."""
-    if memory.kind == "summary" or memory.source.origin in DELIBERATE or memory.source.session not in doomed.near:
+    if memory.kind == "summary" or memory.source.origin in DELIBERATE or memory.source.session not in plan.near:
         return False
     session, _, rest = (memory.key or "").partition(":")
-    is_from = rest.rpartition(":")[0] in doomed.messages.get(session, ())
-    return is_from or (count_words(memory.content) >= SENTENCE_WORDS and _stands_in(memory.content, doomed.told))
+    is_from = rest.rpartition(":")[0] in plan.messages.get(session, ())
+    return is_from or (count_words(memory.content) >= SENTENCE_WORDS and _stands_in(memory.content, plan.told))
 
 
 def _stands_in(said: str, told: Iterable[str]) -> bool:
@@ -372,12 +444,12 @@ def _own_messages(reader: Reader, name: str) -> list[Message]:
     return reader.messages(name, after=0 if session is None else session.shared)
 
 
-def _add_copies(doomed: Doomed, reader: Reader, forks: Iterable[str], gone: Sequence[Message]) -> None:
+def _add_copies(plan: ErasePlan, reader: Reader, forks: Iterable[str], gone: Sequence[Message]) -> None:
     """Forks begin with the same messages."""
     same = {(message.id, message.role, message.content) for message in gone}
     for fork in forks:
         if ids := {one.id for one in reader.messages(fork) if (one.id, one.role, one.content) in same}:
-            doomed.messages.setdefault(fork, set()).update(ids)
+            plan.messages.setdefault(fork, set()).update(ids)
 
 
 def _is_left_by(memory: Memory, sessions: Sequence[str]) -> bool:
@@ -403,50 +475,65 @@ def _family(sessions: Sequence[Session], name: str) -> set[str]:
     return {first, *_descendants(sessions, first)}
 
 
-def _versions(spaces: dict[str, Doomed], asked: dict[str, Memory]) -> tuple[set[str], set[str], set[str]]:
+def _versions(spaces: dict[str, ErasePlan], asked: dict[str, Memory]) -> tuple[set[str], set[str], set[str]]:
     """Every text that the memories ever had, their fingerprints, and the uids of what they were promoted from."""
-    texts, fingerprints = set(), set()
-    uids = {str(origin) for memory in asked.values() if (origin := (memory.data or {}).get(FROM_UID))}
-    for doomed in spaces.values():
-        with doomed.storage.reading() as reader:
-            for memory in doomed.memories.values():
+    texts: set[str] = set()
+    fingerprints: set[str] = set()
+    for plan in spaces.values():
+        with plan.storage.reading() as reader:
+            for memory in plan.memories.values():
                 events = reader.events(subject=memory.uid)
-                earlier = {side for event in events for side in (event.changed or {}).get("content", ())}
-                texts |= {said for said in earlier | {memory.content} if isinstance(said, str)}
+                texts |= {memory.content, *_earlier_texts(events)}
                 fingerprints |= journal.fingerprints(events) | {memory.fingerprint}
+    uids = {str(origin) for memory in asked.values() if (origin := (memory.data or {}).get(FROM_UID))}
     return texts, fingerprints, uids
+
+
+def _earlier_texts(events: Iterable[Event]) -> Iterator[str]:
+    for event in events:
+        yield from (side for side in (event.changed or {}).get("content", ()) if isinstance(side, str))
 
 
 # Where it went
 
 
-def _find_copies(doomed: Doomed, quotes: Passages, spoken: Passages, fingerprints: set[str], uids: set[str]) -> None:
-    """Memories that are a copy, or that quote one of the texts."""
-    if not quotes and not spoken:
+def _find_copies(plan: ErasePlan, wanted: Wanted) -> None:
+    """Find memories that are a copy, or that quote one of the texts."""
+    if not wanted.quotes and not wanted.spoken:
         return
-    family = {*doomed.messages, *doomed.whole, *doomed.near}
-    originals = {*uids, *doomed.memories}
-    for page in pages_of(doomed.storage, ANYWHERE):
+    family = {*plan.messages, *plan.whole, *plan.near}
+    originals = {*wanted.uids, *plan.memories}
+    for page in pages_of(plan.storage, ANYWHERE):
         for memory in page:
-            if memory.uid in doomed.memories:
+            if memory.uid in plan.memories:
                 continue
-            promoted_from = (memory.data or {}).get(FROM_UID)
-            if memory.fingerprint in fingerprints or memory.uid in uids or promoted_from in originals:
-                doomed.memories[memory.uid] = memory
-                doomed.found["copies"] += 1
-                continue
-            clean = _clean_memory(memory, quotes)
-            if memory.source.origin not in DELIBERATE and memory.source.session in family:
-                clean = _clean_memory(clean, spoken)
-                if memory.kind == "summary":
-                    clean = replace(clean, content=_without_lines(clean.content, doomed.told))
-            if clean == memory:
-                continue
-            if count_words(clean.content.replace(ERASED, "")):
-                doomed.quoting[memory.uid] = clean
-            else:
-                doomed.memories[memory.uid] = memory
-            doomed.found["quoting memories"] += 1
+            if _is_copy(memory, wanted, originals):
+                plan.memories[memory.uid] = memory
+                plan.found["copies"] += 1
+            elif (clean := _without_quotations(memory, wanted, family, plan.told)) != memory:
+                _add_quoting(plan, memory, clean)
+
+
+def _is_copy(memory: Memory, wanted: Wanted, originals: set[str]) -> bool:
+    promoted_from = (memory.data or {}).get(FROM_UID)
+    return memory.fingerprint in wanted.fingerprints or memory.uid in wanted.uids or promoted_from in originals
+
+
+def _without_quotations(memory: Memory, wanted: Wanted, family: set[str], told: Sequence[str]) -> Memory:
+    clean = _clean_memory(memory, wanted.quotes)
+    if memory.source.origin in DELIBERATE or memory.source.session not in family:
+        return clean
+    clean = _clean_memory(clean, wanted.spoken)
+    return clean if memory.kind != "summary" else replace(clean, content=_without_lines(clean.content, told))
+
+
+def _add_quoting(plan: ErasePlan, memory: Memory, clean: Memory) -> None:
+    """Keep the rest of a memory that quotes; if no word is left of it, erase it."""
+    if count_words(clean.content.replace(ERASED, "")):
+        plan.quoting[memory.uid] = clean
+    else:
+        plan.memories[memory.uid] = memory
+    plan.found["quoting memories"] += 1
 
 
 def _clean_memory(memory: Memory, quotes: Passages | Buried) -> Memory:
@@ -466,32 +553,43 @@ def _without_lines(summary: str, told: Sequence[str]) -> str:
     return "\n".join(f"- {ERASED}" if _stands_in(unlabelled(line), told) else line for line in summary.splitlines())
 
 
-def _find_quotations(doomed: Doomed, quotes: Passages, spoken: Passages, asked: Memories) -> None:
-    """Sessions in which a message, or the summary of the session, quotes one of the texts.
+def _find_quotations(plan: ErasePlan, wanted: Wanted) -> None:
+    """Find sessions in which a message, or the summary of the session, quotes one of the texts.
 
     A memory may be put together from several sentences: these are looked for in the session that it came from. The
     sentences of an erased message are looked for in its session, and everywhere if they are long enough.
     """
-    if not quotes and not spoken:
+    if not wanted.quotes and not wanted.spoken:
         return
-    with doomed.storage.reading() as reader:
+    with plan.storage.reading() as reader:
         sessions = reader.all(Session)
+    parts = _parts(sessions, wanted.asked.values())
+    echoed = _statements(plan.told)
+    anywhere = wanted.quotes | Passages(_of_words(ECHO_WORDS, echoed))
+    nearby = Passages(_of_words(SENTENCE_WORDS, echoed))
+    for session in sessions:
+        looked_for = anywhere | Passages(parts.get(session.name, ()))
+        if session.name in plan.near:
+            looked_for |= nearby
+        with plan.storage.reading() as reader:
+            said = reader.messages(session.name)
+        if looked_for.spans(session.summary) or any(_cleaned(one, looked_for) != one for one in said):
+            plan.sessions[session.name] = looked_for
+
+
+def _parts(sessions: Sequence[Session], memories: Iterable[Memory]) -> dict[str, set[str]]:
+    """Session → the sentences of memories that came from it, or from one of its family."""
     parts: dict[str, set[str]] = {}
-    for memory in asked:
+    for memory in memories:
         if memory.source.session is not None:
-            pieces = [one for one in text.sentences(memory.content) if count_words(one) >= SENTENCE_WORDS]
+            pieces = _of_words(SENTENCE_WORDS, text.sentences(memory.content))
             for name in _family(sessions, memory.source.session):
                 parts.setdefault(name, set()).update(pieces)
-    echoed = _statements(doomed.told)
-    anywhere = quotes | Passages(one for one in echoed if count_words(one) >= ECHO_WORDS)
-    for session in sessions:
-        wanted = anywhere | Passages(parts.get(session.name, ()))
-        if session.name in doomed.near:
-            wanted |= Passages(one for one in echoed if count_words(one) >= SENTENCE_WORDS)
-        with doomed.storage.reading() as reader:
-            said = reader.messages(session.name)
-        if wanted.spans(session.summary) or any(_cleaned(message, wanted) != message for message in said):
-            doomed.sessions[session.name] = wanted
+    return parts
+
+
+def _of_words(least: int, sentences: Iterable[str]) -> list[str]:
+    return [one for one in sentences if count_words(one) >= least]
 
 
 def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
@@ -507,36 +605,36 @@ def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
 # Doing it
 
 
-def _write(context: Context, doomed: Doomed, spoken: Passages, buried: Sequence[str], stamp: Stamp) -> None:
-    memories = list(doomed.memories.values())
-    size = max(1, len(memories)) if doomed.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
+def _write(context: Context, plan: ErasePlan, wanted: Wanted, stamp: Stamp) -> None:
+    memories = list(plan.memories.values())
+    size = max(1, len(memories)) if plan.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
     for start in range(0, len(memories), size):
         batch = memories[start : start + size]
 
         def erase_batch(tx: Transaction, batch: Memories = batch) -> None:
             _erase_memories(batch, tx)
-            _note_files(context, tx, doomed)
+            _note_files(context, tx, plan)
 
         with _telling(start):
-            context.write(doomed.storage, erase_batch, stamp=stamp, urgent=True)
-    doomed.found["memories"] += len(memories)
+            context.write(plan.storage, erase_batch, stamp=stamp, urgent=True)
+    plan.found["memories"] += len(memories)
 
     def rest(tx: Transaction) -> None:
-        tx.bury(buried)
-        _note_files(context, tx, doomed)
-        for quoting in doomed.quoting.values():
+        tx.bury(wanted.buried)
+        _note_files(context, tx, plan)
+        for quoting in plan.quoting.values():
             _rewrite_memory(tx, quoting)
-        if doomed.is_talk:
-            _erase_talk(tx, doomed, spoken)
-        _erase_tasks(tx, doomed)
-        for alias in doomed.aliases.values():
+        if plan.is_talk:
+            _erase_talk(tx, plan, wanted.spoken)
+        _erase_tasks(tx, plan)
+        for alias in plan.aliases.values():
             tx.erase(alias if alias.id else tx.add(alias, "alias"))
-        if doomed.storage.space != GLOBAL:
+        if plan.storage.space != GLOBAL:
             tx.bury([ANYTHING])
             tx.erase_receipts()
 
     with _telling(len(memories)):
-        context.write(doomed.storage, rest, stamp=stamp, urgent=True)
+        context.write(plan.storage, rest, stamp=stamp, urgent=True)
 
 
 @contextmanager
@@ -559,15 +657,15 @@ def _erase_memories(memories: Memories, tx: Transaction) -> None:
         tx.erase(memory)
 
 
-def _erase_tasks(tx: Transaction, doomed: Doomed) -> None:
+def _erase_tasks(tx: Transaction, plan: ErasePlan) -> None:
     """Erase the tasks, and no longer let others wait for them."""
     for waiting in tx.all(Task):
-        if waiting.name not in doomed.tasks and set(waiting.blocked_by) & doomed.tasks.keys():
-            others = tuple(name for name in waiting.blocked_by if name not in doomed.tasks)
+        if waiting.name not in plan.tasks and set(waiting.blocked_by) & plan.tasks.keys():
+            others = tuple(name for name in waiting.blocked_by if name not in plan.tasks)
             tx.put(replace(waiting, blocked_by=others), "task")
-    for task in doomed.tasks.values():
+    for task in plan.tasks.values():
         tx.erase(task)
-    doomed.found["tasks"] += len(doomed.tasks)
+    plan.found["tasks"] += len(plan.tasks)
 
 
 def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
@@ -591,26 +689,31 @@ def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
     )
 
 
-def _erase_talk(tx: Transaction, doomed: Doomed, spoken: Passages) -> None:
+def _erase_talk(tx: Transaction, plan: ErasePlan, spoken: Passages) -> None:
     names: list[str] = []
-    for session in doomed.whole:
-        names += [_marks(message)[0] for message in tx.messages(session)]
-        names += [name for message in _own_messages(tx, session) for name in _marks(message)]
-        doomed.found["messages"] += tx.erase_messages(session)
-        doomed.found["sessions"] += 1
-        if (record := tx.session(session)) is not None:
-            tx.erase(record)
-    for session, ids in doomed.messages.items():
+    for session in plan.whole:
+        _erase_session(tx, plan, session, names)
+    for session, ids in plan.messages.items():
         gone = [message for message in tx.messages(session) if message.id in ids]
         names += [name for message in gone for name in _marks(message)]
-        doomed.found["messages"] += tx.erase_messages(session, sorted(ids))
+        plan.found["messages"] += tx.erase_messages(session, sorted(ids))
         summaries = [message for message in tx.messages(session) if message.role == "summary"]
-        doomed.found["quoting messages"] += _rewrite_messages(tx, summaries, spoken, names)
+        plan.found["quoting messages"] += _rewrite_messages(tx, summaries, spoken, names)
         _clean_record(tx, session, spoken)
-    for session, quotes in doomed.sessions.items():
-        doomed.found["quoting messages"] += _rewrite_messages(tx, tx.messages(session), quotes, names)
+    for session, quotes in plan.sessions.items():
+        plan.found["quoting messages"] += _rewrite_messages(tx, tx.messages(session), quotes, names)
         _clean_record(tx, session, quotes)
     tx.bury(list(dict.fromkeys(names)))
+
+
+def _erase_session(tx: Transaction, plan: ErasePlan, session: str, names: list[str]) -> None:
+    """Erase a session with its messages; `names` gets the marks under which they are buried."""
+    names += [_marks(message)[0] for message in tx.messages(session)]
+    names += [name for message in _own_messages(tx, session) for name in _marks(message)]
+    plan.found["messages"] += tx.erase_messages(session)
+    plan.found["sessions"] += 1
+    if (record := tx.session(session)) is not None:
+        tx.erase(record)
 
 
 def _rewrite_messages(tx: Transaction, messages: Sequence[Message], quotes: Passages, names: list[str]) -> int:
@@ -702,30 +805,29 @@ def _write_mirrors(context: Context, storage: Storage, sessions: Sequence[str], 
             found["files"] += rewrite_mirror(path.parent, reader, mirrors[path.name])
 
 
-def _receipt(
-    name: str, found: Counter[str], scrubbed: Sequence[Scrubbed], unwritten: Sequence[str], hints: Sequence[str]
-) -> Receipt:
-    """Whether the files are clean, what was found where, and where a person has to look."""
-    is_clean = all(one.is_done for one in scrubbed)
-    is_done = is_clean and not unwritten
-    what = _sort_of(name)
-    lines = [f"{what} is erased."]
-    if unwritten and is_clean:
-        lines = [f"{what} is erased in the store, but not in every file beside it.", *unwritten]
-    elif not is_clean:
-        lines = [
-            f"{what} is erased, but another program still reads old pages, or the disk is full.",
-            "Cleanup is pending and will finish on the next open.",
-            *unwritten,
-        ]
-    counts = {place: number for place, number in found.items() if number}
+def _receipt(name: str, found: Counter[str], cleaning: Cleaning, hints: Sequence[str]) -> Receipt:
+    """Say whether the files are clean, what was found where, and where a person has to look."""
+    is_clean = all(one.is_done for one in cleaning.scrubbed)
+    counts = dict(+found)
+    lines = [*_state_lines(_sort_of(name), cleaning.unwritten, is_clean=is_clean)]
     if also := [f"{number} {_PLACES[place][number > 1]}" for place, number in counts.items() if place in _PLACES]:
         lines.append(f"It was also removed from {', '.join(also)}.")
     lines += hints
-    if elsewhere := list(dict.fromkeys(path for one in scrubbed for path in one.elsewhere)):
+    if elsewhere := {path: None for one in cleaning.scrubbed for path in one.elsewhere}:
         lines.append(f"Backups that Kept cannot reach may still hold it: {', '.join(elsewhere)}.")
-    reason = "erased" if is_done else "pending"
+    reason = "erased" if is_clean and not cleaning.unwritten else "pending"
     return Receipt(outcome="stored", ref=name, reason=reason, message=" ".join(lines), found=counts)
+
+
+def _state_lines(what: str, unwritten: Sequence[str], *, is_clean: bool) -> Iterator[str]:
+    if not is_clean:
+        yield f"{what} is erased, but another program still reads old pages, or the disk is full."
+        yield "Cleanup is pending and will finish on the next open."
+    elif unwritten:
+        yield f"{what} is erased in the store, but not in every file beside it."
+    else:
+        yield f"{what} is erased."
+    yield from unwritten
 
 
 def _sort_of(name: str) -> str:

@@ -8,6 +8,7 @@ has forgotten, is not taken again.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import filterfalse
 
 import msgspec
 from msgspec import Struct
@@ -15,19 +16,19 @@ from msgspec import Struct
 from kept.errors import NotFound
 from kept.memory import counts, write
 from kept.memory.context import Context, Memories
+from kept.memory.summaries import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
-from kept.ports import ANYTHING, Reader, Stamp, Storage, Transaction, Where
+from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.tables import PRESETS
-from kept.text import fingerprint, sentences
+from kept.text import fingerprint
 from kept.writing import admit, pipeline
 from kept.writing.clauses import tells_of_change
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known
 from kept.writing.extraction import OPEN, ExtractedDraft, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
-from kept.writing.passages import SAID, Buried, Passages
 from kept.writing.quotes import Quotes
 from kept.writing.values import may_change
 
@@ -37,7 +38,7 @@ MOST_OPEN_ENDS = 100
 MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 
-class Taken(Struct, frozen=True, kw_only=True):
+class FindingsUpdate(Struct, frozen=True, kw_only=True):
     """What was found in the messages of a session up to number `upto`."""
 
     upto: int = 0
@@ -56,7 +57,7 @@ def take(
     *,
     is_whole: bool,
     summarizer: Summarizer | None = None,
-) -> Taken:
+) -> FindingsUpdate:
     """Store the findings of the newest messages; or, if `is_whole`, make findings and summary those of the transcript.
 
     `heard` are the words of the session that are not its speakers' own: what repeats them has their trust.
@@ -65,48 +66,83 @@ def take(
     with storage.reading() as reader:
         session = reader.session(name)
         if session is None:  # it was opened in a pause, and nothing was said since
-            return Taken()
+            return FindingsUpdate()
         messages = reader.messages(name, after=0 if is_whole else max(0, session.checked - OVERLAP))
     upto = messages[-1].n if messages else session.shared
-    if context.is_off(name) or (not is_whole and upto <= session.checked) or upto <= session.shared:
-        return Taken(upto=upto)
-    said = [message for message in messages if not is_own_summary(message)]
+    if _is_read(session, upto, is_whole=is_whole) or context.is_off(name):
+        return FindingsUpdate(upto=upto)
+    said = list(filterfalse(is_own_summary, messages))
+    reading = _read(context, storage, session, said, heard, is_whole=is_whole, summarizer=summarizer)
+    with storage.writing(stamp) as tx:
+        receipts, grown = _store(tx, storage, name, reading)
+        put, added = _put_end(tx, storage, name, reading, said) if is_whole else (None, 0)
+        _mark_read(tx, name, upto)
+        uids = tuple(memory.uid for memory in findings_of(tx, name))
+    counts.count_reasons(context, receipts)
+    kept, grown = [receipt for receipt in receipts if receipt.outcome != "refused"], grown + added
+    new = sum(receipt.reason != "already_stored" for receipt in kept)
+    return FindingsUpdate(upto=upto, new=new, grown=grown if kept or grown else None, uids=uids, summary=put)
+
+
+def _is_read(session: Session, upto: int, *, is_whole: bool) -> bool:
+    """Return True if nothing was said since the last time, or only in the session that this one was forked from."""
+    return upto <= session.shared or (not is_whole and upto <= session.checked)
+
+
+def _mark_read(tx: Transaction, name: str, upto: int) -> None:
+    current = tx.session(name)
+    if current is not None and current.checked < upto:
+        tx.put(replace(current, checked=upto), "checkpoint")
+
+
+class _Reading(Struct, frozen=True, kw_only=True):
+    """What extraction found in the messages of a session, ready to be stored, or already refused."""
+
+    is_whole: bool
+    said: set[str]  # identities of everything that was found
+    ready: list[pipeline.Ready | Receipt]
+    minor: list[pipeline.Ready]  # worth something only if they change another memory
+    summary: pipeline.Ready | Receipt | None
+
+
+def _read(
+    context: Context,
+    storage: Storage,
+    session: Session,
+    said: Sequence[Message],
+    heard: Callable[[], Quotes],
+    *,
+    is_whole: bool,
+    summarizer: Summarizer | None,
+) -> _Reading:
+    """Extract, check and redact, before the transaction begins."""
     rules = replace(context.rules(), echoes=write.echoes(context))
     found = [*_found_in(said, session)]
     quotes = heard() if found or is_whole else Quotes()
-    drafts = [_as_draft(each, message, session, quotes) for each, message in found if not each.is_minor]
-    minor = [_as_draft(each, message, session, quotes) for each, message in found if each.is_minor]
-    ready = [pipeline.prepare(draft, rules) for draft in drafts]
-    passing = [one for draft in minor if isinstance(one := pipeline.prepare(draft, rules), pipeline.Ready)]
+    every = [(each.is_minor, _as_draft(each, message, session, quotes)) for each, message in found]
+    drafts, minor = ([draft for is_minor, draft in every if is_minor == wanted] for wanted in (False, True))
+    prepared = [pipeline.prepare(draft, rules) for draft in minor]
     summary = None
-    if is_whole:
-        trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
-        told = tellable(storage, name, [draft.content for draft in trusted])
-        trusted = [draft for draft, left in zip(trusted, told, strict=True) if left]
-        text, trust = summarized(said, summarizer, quotes, trusted)
-        [text] = tellable(storage, name, [text])
-        summary = _summary_draft(context, session, said, text, trust)
-    to_summarize = None if summary is None else pipeline.prepare(summary, rules)
-    with storage.writing(stamp) as tx:
-        own = {_identity(memory): memory for memory in _taken_before(tx, name)}
-        withdrawn = _reconcile(tx, own, {_key_of(draft) for draft in (*drafts, *minor)}) if is_whole else 0
-        place = write.place(storage, tx.stamp.at)
-        ready += _changing(tx, passing, place) if passing else []
-        new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
-        receipts = pipeline.store(tx, new, place)
-        grown = sum(map(grown_by, receipts)) - withdrawn
-        put = None
-        if is_whole:
-            put, is_new = _put_summary(tx, name, to_summarize, storage)
-            grown += is_new - _close_open_ends(tx, name, said)
-        current = tx.session(name)
-        if current is not None and current.checked < upto:
-            tx.put(replace(current, checked=upto), "checkpoint")
-        uids = tuple(memory.uid for memory in findings_of(tx, name) if not memory.is_archived)
-    counts.count_reasons(context, receipts)
-    has_changed = grown != 0 or any(receipt.outcome != "refused" for receipt in receipts)
-    added = sum(receipt.outcome != "refused" and receipt.reason != "already_stored" for receipt in receipts)
-    return Taken(upto=upto, new=added, grown=grown if has_changed else None, uids=uids, summary=put)
+    if is_whole and (draft := _summarize(context, storage, session, said, summarizer, quotes, drafts)) is not None:
+        summary = pipeline.prepare(draft, rules)
+    return _Reading(
+        is_whole=is_whole,
+        said={_key_of(draft) for _, draft in every},
+        ready=[pipeline.prepare(draft, rules) for draft in drafts],
+        minor=[one for one in prepared if isinstance(one, pipeline.Ready)],
+        summary=summary,
+    )
+
+
+def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> tuple[list[Receipt], int]:
+    """Store what is new. Returns the receipts, and by how many live memories the space grew."""
+    own = {_identity(memory): memory for memory in _taken_before(tx, name)}
+    withdrawn = _reconcile(tx, own, reading.said) if reading.is_whole else 0
+    place = write.place(storage, tx.stamp.at)
+    ready = [*reading.ready, *(_changing(tx, reading.minor, place) if reading.minor else ())]
+    new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
+    receipts = pipeline.store(tx, new, place)
+    return receipts, sum(map(grown_by, receipts)) - withdrawn
 
 
 def findings_of(reader: Reader, name: str) -> Memories:
@@ -135,99 +171,6 @@ def message_id_of(memory: Memory) -> str:
 def is_finding(memory: Memory) -> bool:
     """Whether a memory was taken out of a conversation, and not stored on purpose."""
     return memory.kind != "summary" and memory.source.origin not in admit.DELIBERATE and memory.key is not None
-
-
-def summary_of(reader: Reader, name: str) -> Memory | None:
-    """The live summary of a session."""
-    return _summary_in(reader, Where(session=name, kinds=("summary",)))
-
-
-def _summary_in(reader: Reader, where: Where) -> Memory | None:
-    found = reader.select(where, limit=100)
-    return next((memory for memory in found if memory.source.origin == "narrative"), None)
-
-
-# What a summary does not tell
-
-
-def tellable(storage: Storage, name: str, texts: Sequence[str]) -> list[str]:
-    """The texts without the lines and sentences that a summary of this session must not tell.
-
-    These are findings of the session, or of one it was forked from, that were forgotten or replaced by another
-    statement, and passages that were erased here.
-    """
-    with storage.reading() as reader:
-        gone = [_said_by(reader, one) for one in (name, *ancestors(reader, name))]
-        twins = reader.select(Where(fingerprints=tuple(map(fingerprint, texts)), shelf="any"), limit=MOST_FINDINGS)
-        forgotten = [memory.content for memory in twins if memory.is_forgotten]
-        untold = {content for contents in gone for content in contents} | set(forgotten)
-        live = {memory.fingerprint for memory in twins if not memory.is_archived}
-        untold = {content for content in untold if fingerprint(content) not in live}
-        buried = Buried(reader.erased_among, ("", SAID)) if reader.is_erased(ANYTHING) else None
-        passages = Passages(untold)
-        return [_without(text, passages, untold, buried) for text in texts]
-
-
-def _said_by(reader: Reader, name: str) -> list[str]:
-    """What came of a session and is forgotten, or replaced by another statement."""
-    found = reader.select(Where(session=name, shelf="any"), limit=MOST_FINDINGS)
-    return [one.content for one in found if one.kind != "summary" and (one.is_forgotten or _is_replaced(reader, one))]
-
-
-def _is_replaced(reader: Reader, memory: Memory) -> bool:
-    """Whether another statement of this space stands in its place. A promotion says the same."""
-    if memory.reason != "superseded" or memory.superseded_by is None:
-        return False
-    heirs = reader.select(Where(uid=memory.superseded_by, shelf="any", scope=None), limit=1)
-    return bool(heirs) and heirs[0].fingerprint != memory.fingerprint
-
-
-def _without(text: str, passages: Passages, untold: Iterable[str], buried: Buried | None) -> str:
-    def is_told(said: str) -> bool:
-        if not passages and buried is None:
-            return True
-        is_gone = passages.spans(said) or (buried is not None and buried.spans(said))
-        part = Passages([unlabelled(said)])  # a summary cuts long lines
-        return not is_gone and not any(part.spans(one) for one in untold)
-
-    if is_told(text):
-        return text
-    lines = [line for line in text.splitlines() if not line.startswith("- ") or is_told(line)]
-    for number, line in enumerate(lines):
-        if not is_told(line):
-            lines[number] = " ".join(one for one in sentences(line) if is_told(one))
-    left = "\n".join(line for line in lines if line.strip())
-    return left if is_told(left) else ""
-
-
-def unlabelled(line: str) -> str:
-    """A line of a summary without the words that the summary has put before it."""
-    return re.sub(r"^[-*\s]*(?:Asked|Open): ", "", line)
-
-
-def leave_out(tx: Transaction, forgotten: Memory) -> None:
-    """Take a forgotten memory out of the summaries of the sessions that it came from."""
-    witnesses = {forgotten.source.session, *(forgotten.data or {}).get("sessions", ())} - {None}
-    passages = Passages([forgotten.content])
-    for name in sorted(map(str, witnesses)) if forgotten.kind != "summary" else ():
-        summary = summary_of(tx, name)
-        left = "" if summary is None else _without(summary.content, passages, [forgotten.content], None)
-        if summary is None or left == summary.content:
-            continue
-        if left:
-            tx.put(replace(summary, content=left, fingerprint=fingerprint(left), updated_at=tx.stamp.at), "summarize")
-        else:
-            tx.put(summary.archived("superseded", tx.stamp.at), "summarize")
-
-
-def ancestors(reader: Reader, name: str) -> list[str]:
-    """The sessions that this one was forked from, the nearest first."""
-    found: list[str] = []
-    session = reader.session(name)
-    while session is not None and session.parent and session.parent not in found and session.parent != name:
-        found.append(session.parent)
-        session = reader.session(session.parent)
-    return found
 
 
 def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
@@ -282,14 +225,15 @@ def _changing(tx: Transaction, minor: Sequence[pipeline.Ready], place: pipeline.
     """
     memories = [pipeline.to_memory(ready, place) for ready in minor]
     known = Known(tx, memories)
-    found = []
-    for ready, memory in zip(minor, memories, strict=True):
-        others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
-        of_user = [other.content for other in others if other.trust == "user"]
-        is_change = bool(others) and tells_of_change(memory.content)
-        if is_change or any(may_change(memory.content, other) for other in of_user) or find_rivals(tx, memory, others):
-            found.append(ready)
-    return found
+    return [one for one, memory in zip(minor, memories, strict=True) if _changes_another(tx, memory, known)]
+
+
+def _changes_another(tx: Transaction, memory: Memory, known: Known) -> bool:
+    others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
+    if others and tells_of_change(memory.content):
+        return True
+    of_user = [other.content for other in others if other.trust == "user"]
+    return any(may_change(memory.content, other) for other in of_user) or bool(find_rivals(tx, memory, others))
 
 
 def _taken_before(tx: Transaction, name: str) -> Memories:
@@ -317,12 +261,15 @@ def _close_open_ends(tx: Transaction, name: str, said: Sequence[Message]) -> int
     found = tx.select(Where(kinds=("progress",), tags=(OPEN,)), limit=MOST_OPEN_ENDS)
     waiting = {one.uid: one for one in found if is_finding(one) and one.source.session != name}
     closed = closed_in(said, {uid: one.content for uid, one in waiting.items()}) if waiting else {}
-    ended = [(waiting[uid], message) for uid, message in closed.items()]
-    ended = [(one, message) for one, message in ended if message.at is None or one.created_at < message.at]
-    for one, _ in ended:
+    ended = [waiting[uid] for uid, message in closed.items() if _is_later(message, waiting[uid])]
+    for one in ended:
         over = replace(one, data=(one.data or {}) | {"closed_in": name})
         tx.put(over.archived("expired", tx.stamp.at), "close")
     return len(ended)
+
+
+def _is_later(message: Message, memory: Memory) -> bool:
+    return message.at is None or memory.created_at < message.at
 
 
 def _is_withdrawn(memory: Memory) -> bool:
@@ -360,9 +307,21 @@ def summarized(
     return "\n".join(lines), "agent"
 
 
-def _summary_draft(
-    context: Context, session: Session, said: Sequence[Message], content: str, trust: Trust
+def _summarize(
+    context: Context,
+    storage: Storage,
+    session: Session,
+    said: Sequence[Message],
+    summarizer: Summarizer | None,
+    quotes: Quotes,
+    drafts: Sequence[Draft],
 ) -> Draft | None:
+    """Draft the summary of a session; None if there is nothing to tell."""
+    trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
+    told = tellable(storage, session.name, [draft.content for draft in trusted])
+    trusted = [draft for draft, left in zip(trusted, told, strict=True) if left]
+    text, trust = summarized(said, summarizer, quotes, trusted)
+    [content] = tellable(storage, session.name, [text])
     if not content.strip():
         return None
     return Draft(
@@ -376,13 +335,21 @@ def _summary_draft(
     )
 
 
+def _put_end(
+    tx: Transaction, storage: Storage, name: str, reading: _Reading, said: Sequence[Message]
+) -> tuple[Memory | None, int]:
+    """Store the summary and close open ends. Returns the summary, and by how many live memories the space grew."""
+    put, is_new = _put_summary(tx, name, reading.summary, storage)
+    return put, is_new - _close_open_ends(tx, name, said)
+
+
 def _put_summary(
     tx: Transaction, name: str, ready: pipeline.Ready | Receipt | None, storage: Storage
 ) -> tuple[Memory | None, int]:
     """Store the summary in the place of an earlier one: a session has one. Returns it, and 1 if it is new."""
     if not isinstance(ready, pipeline.Ready):
         return summary_of(tx, name), 0
-    known = _summary_in(tx, Where(session=name, kinds=("summary",), shelf="any"))
+    known = summary_in(tx, Where(session=name, kinds=("summary",), shelf="any"))
     if known is None:
         [receipt] = pipeline.store(tx, [ready], write.place(storage, tx.stamp.at))
         return receipt.memory, grown_by(receipt)

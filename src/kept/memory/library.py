@@ -95,7 +95,7 @@ def extract(
             progress(number + 1, len(found))
     run.expire(gone)
     write_items_json(context, storage)
-    context.tell_write(storage, 0)
+    context.tell_write(storage, run.done.added - run.done.expired)
     return run.done
 
 

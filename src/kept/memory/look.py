@@ -16,8 +16,9 @@ from msgspec import Struct
 from kept.errors import InvalidInput, NotFound
 from kept.memory import brief, read
 from kept.memory.context import Context, Events, Memories, Ref
-from kept.memory.findings import find_message, findings_of, message_id_of, summary_of
+from kept.memory.findings import find_message, findings_of, message_id_of
 from kept.memory.receipts import Explained, explain_session
+from kept.memory.summaries import summary_of
 from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
 from kept.ports import Reader, Where
 from kept.recall import RecallScope, Request, profile_of

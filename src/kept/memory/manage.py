@@ -3,6 +3,8 @@
 `Aliases` and `Pauses` are the namespaces of `Kept` with those names.
 """
 
+from collections.abc import Sequence
+
 from kept import ids
 from kept.errors import InvalidInput, NotFound
 from kept.memory import trust
@@ -66,12 +68,7 @@ def add_alias(context: Context, word: str, *expands_to: str) -> Alias:
     others = tuple(dict.fromkeys(redact(other.strip()).text.lower() for other in expands_to))
     for part in (word, *others):
         check_text(part, "An alias", MAX_NAME_CHARS)
-    if len(others) > MAX_OTHERS:
-        raise InvalidInput(f"An alias can stand for at most {MAX_OTHERS} words, got {len(others)}.")
-    if not word or not others or not all(others) or word in others:
-        raise InvalidInput(
-            "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
-        )
+    _check_others(word, others)
     with context.switching() as tx:
         known = _alias(tx, word)
         if known is None:
@@ -82,6 +79,16 @@ def add_alias(context: Context, word: str, *expands_to: str) -> Alias:
         if len(both) > MAX_OTHERS:
             raise InvalidInput(f"{word!r} stands for {len(known.expands_to)} words; at most {MAX_OTHERS} are possible.")
         return known if both == known.expands_to else tx.put(replace(known, expands_to=both), "alias")
+
+
+def _check_others(word: str, others: Sequence[str]) -> None:
+    """Raise InvalidInput unless the others can stand for the word."""
+    if len(others) > MAX_OTHERS:
+        raise InvalidInput(f"An alias can stand for at most {MAX_OTHERS} words, got {len(others)}.")
+    if not word or not others or not all(others) or word in others:
+        raise InvalidInput(
+            "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
+        )
 
 
 def remove_alias(context: Context, word: str) -> None:

@@ -6,14 +6,14 @@ the answer says so. A line of a file in a repository is the user's only once a p
 candidate of unknown trust, and changes nothing that is stored.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kept import worth
 from kept.errors import InvalidInput
 from kept.exchange import memory_md as page
-from kept.memory import views
 from kept.memory.context import Context, by_uid
+from kept.memory.view import Ask, Outcome, Seen, Synced, Terms, ViewPlace, Waiting, person_source
 from kept.memory.write import place as destination
 from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
 from kept.ports import Transaction, Where
@@ -31,14 +31,14 @@ SHOWN_TIERS = ("project", "global")
 class MemoryFile:
     """The MEMORY.md of one space."""
 
-    def __init__(self, context: Context, place: views.ViewPlace, terms: views.Terms) -> None:
+    def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
         self.place = place
         self._context = context
         self._terms = terms
         rules = context.rules()
-        self._rules = replace(rules, source=views.person_source(context))
+        self._rules = replace(rules, source=person_source(context))
 
-    def merge(self, tx: Transaction, seen: views.Seen, note: Mapping[str, Any], done: views.Synced) -> views.Outcome:
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
         ids: dict[str, int] = {str(mark): int(id) for mark, id in note.get("ids", {}).items()}
         snapshots = note.get("written") if seen.text is not None else None
         rows = page.parse(self._start() if seen.text is None else seen.text)
@@ -57,9 +57,7 @@ class MemoryFile:
         kept_ids = work.ids if self.place.is_shared else {}
         last = tx.events(newest_first=True, limit=1)
         about = {"ids": kept_ids, "seq": last[0].seq if last else 0}
-        return views.Outcome(
-            text=text, note={"written": [after], **about}, note_before={"written": [after, before], **about}
-        )
+        return Outcome(text=text, note={"written": [after], **about}, note_before={"written": [after, before], **about})
 
     def _start(self) -> str:
         return page.start("Memory of all projects" if self.place.storage.space == GLOBAL else "Memory of this project")
@@ -73,31 +71,38 @@ class MemoryFile:
         ids: Mapping[str, int],
     ) -> bool:
         """Whether the edits count as the user's own. Raises Waiting when a person has to look at them first."""
-        gone = [
-            memory for mark in edits.deleted if (memory := self.memory_of(tx, mark, ids)) and not memory.is_archived
-        ]
         if not edits:
             return True
-        ask = self._terms.ask
+        named = (self.memory_of(tx, mark, ids) for mark in edits.deleted)
+        gone = [memory for memory in named if memory and not memory.is_archived]
         if page.is_suspicious(written, edits) or _is_half_saved(rows, gone):
-            question = f"{len(edits.deleted)} of {len(written)} lines are gone from {self.place.name}. Forget these?"
-            if ask is None:
-                raise views.Waiting(f"{question[:-14]} `kept files sync` asks whether to forget them.")
-            if not ask(question, [page.line_of(memory) for memory in gone[:MOST_ASKED]]):
-                raise views.Waiting("The answer was no. Nothing was changed; put the lines back, or delete the file.")
+            self._ask_about_lost(gone, len(edits.deleted), len(written))
         if not self.place.is_shared:
             return True
-        lines: list[str] = []
-        for n in edits.changed:
-            before = self.memory_of(tx, edits.marks[n], ids)
-            lines += [] if before is None else [f"- {page.line_of(before)}"]
-            lines.append(f"+ {rows[n].text or ''}")
-        lines += [f"+ {rows[n].text or ''}" for n in (*edits.added, *edits.foreign)]
-        lines += [f"- {page.line_of(memory)}" for memory in gone]
+        lines = [*self._edited(tx, edits, rows, ids), *(f"- {page.line_of(memory)}" for memory in gone)]
         if not self._terms.is_asked_for:
             edited = "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
-            raise views.Waiting(f"{edited} edited. `kept files sync` shows the edits and asks.")
-        return not lines or (ask is not None and _accepts_all(ask, lines))
+            raise Waiting(f"{edited} edited. `kept files sync` shows the edits and asks.")
+        return not lines or (self._terms.ask is not None and _accepts_all(self._terms.ask, lines))
+
+    def _ask_about_lost(self, gone: Sequence[Memory], n_gone: int, n_written: int) -> None:
+        """Raise Waiting unless a person says that these lines are to be forgotten."""
+        question = f"{n_gone} of {n_written} lines are gone from {self.place.name}."
+        if self._terms.ask is None:
+            raise Waiting(f"{question} `kept files sync` asks whether to forget them.")
+        if not self._terms.ask(f"{question} Forget these?", [page.line_of(memory) for memory in gone[:MOST_ASKED]]):
+            raise Waiting("The answer was no. Nothing was changed; put the lines back, or delete the file.")
+
+    def _edited(
+        self, tx: Transaction, edits: page.PageEdits, rows: Sequence[page.Row], ids: Mapping[str, int]
+    ) -> Iterator[str]:
+        """The changed and new lines, as a person is shown them: before and after."""
+        for n in edits.changed:
+            if (before := self.memory_of(tx, edits.marks[n], ids)) is not None:
+                yield f"- {page.line_of(before)}"
+            yield f"+ {rows[n].text or ''}"
+        for n in (*edits.added, *edits.foreign):
+            yield f"+ {rows[n].text or ''}"
 
     # Memories and their marks
 
@@ -146,9 +151,7 @@ class MemoryFile:
         found = []
         for memory in self._considered(tx, work, seq):
             mark = by_id.get(memory.id) or self.mark_of(memory, {})
-            # A line that came from this file stays there; one that Kept wrote goes when its trust is lowered.
-            is_of_file = mark in present and (not memory.is_low_trust or memory.source.origin == "import")
-            if is_of_file or (not memory.is_low_trust and _is_of_the_project(memory)):
+            if _is_shown(memory, is_there=mark in present):
                 rank = (memory.status != "pinned", mark not in work.touched, -worth.worth(memory, now, factors))
                 found.append((rank, memory.id, mark, memory))
         found.sort(key=lambda one: one[:2])
@@ -165,9 +168,9 @@ class MemoryFile:
         if seq is None or self._terms.is_asked_for or len(events) == MOST_EVENTS:
             return every(tx, Where())
         shown = [self.memory_of(tx, mark, work.ids) for mark in work.marks.values()]
-        changed = [by_uid(tx, uid) for uid in dict.fromkeys(event.subject for event in events)]
-        found = {one.id: one for one in (*shown, *changed) if one is not None}
-        return [one for one in found.values() if not one.is_archived and one.scope == "memory"]
+        changed = [by_uid(tx, uid) for uid in {event.subject: None for event in events}]
+        found = {one.id: one for one in filter(None, (*shown, *changed))}
+        return filter(_is_live_memory, found.values())
 
 
 class _Work:
@@ -181,7 +184,7 @@ class _Work:
         written: page.Snapshot,
         edits: page.PageEdits,
         ids: dict[str, int],
-        done: views.Synced,
+        done: Synced,
         *,
         accepts: bool,
     ) -> None:
@@ -285,7 +288,7 @@ class _Work:
         self._done.notes.append(f"A line was not taken in: {why}")
 
 
-def _accepts_all(ask: views.Ask, lines: Sequence[str]) -> bool:
+def _accepts_all(ask: Ask, lines: Sequence[str]) -> bool:
     """Show every line, a screen at a time, and ask after each. One no is a no to all of them."""
     question = "Accept these changes as your own words?"
     for start in range(0, len(lines), MOST_ASKED):
@@ -297,16 +300,21 @@ def _accepts_all(ask: views.Ask, lines: Sequence[str]) -> bool:
 
 
 def without_erased(
-    place: views.ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
+    place: ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
 ) -> tuple[str, Mapping[str, Any]]:
     """The file without the lines of erased memories and without quotations of them; and the note without them."""
     known: Mapping[str, int] = note.get("ids", {})
     gone = {mark for mark, id in known.items() if id in ids} if place.is_shared else {str(id) for id in ids}
     rows = [row for row in page.parse(text) if row.mark not in gone]
-    left = [erase(row.raw) for row in rows]
-    clean = "".join(raw for row, raw in zip(rows, left, strict=True) if raw == row.raw or not _is_blank(row, raw))
+    clean = "".join(_line_without(row, erase) for row in rows)
     written = [{mark: one[mark] for mark in one.keys() - gone} for one in note.get("written", ())]
     return clean, {**note, "written": written, "ids": {mark: id for mark, id in known.items() if mark not in gone}}
+
+
+def _line_without(row: page.Row, erase: Callable[[str], str]) -> str:
+    """Return a line with `[erased]` in the place of quotations; "" if nothing else is left of an entry."""
+    raw = erase(row.raw)
+    return "" if raw != row.raw and _is_blank(row, raw) else raw
 
 
 def note_as_written(text: str) -> Mapping[str, Any]:
@@ -323,6 +331,17 @@ def _entry(memory: Memory, mark: str) -> page.PageLine:
     section = page.section_of(memory.kind)
     day = memory.created_at.date() if section == page.DATED else None
     return page.PageLine(mark=mark, text=page.line_of(memory), section=section, day=day)
+
+
+def _is_shown(memory: Memory, *, is_there: bool) -> bool:
+    """A line that came from this file stays there; one that Kept wrote goes when its trust is lowered."""
+    if memory.is_low_trust:
+        return is_there and memory.source.origin == "import"
+    return is_there or _is_of_the_project(memory)
+
+
+def _is_live_memory(memory: Memory) -> bool:
+    return not memory.is_archived and memory.scope == "memory"
 
 
 def _is_of_the_project(memory: Memory) -> bool:

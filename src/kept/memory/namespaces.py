@@ -374,3 +374,16 @@ class Store(Namespace):
     def pack_sessions(self) -> list[str]:
         """Compress the sessions in which nothing was said for `session_retention_days`. Returns their ids."""
         return perform(self._context, verbs.upkeep.PACK_SESSIONS, verbs.upkeep.Nothing())
+
+
+class Namespaces:
+    """All namespaces of one opened memory."""
+
+    def __init__(self, context: Context) -> None:
+        self.aliases = Aliases(context)
+        self.files = Files(context)
+        self.pauses = Pauses(context)
+        self.vectors = Vectors(context)
+        self.reviews = Reviews(context)
+        self.knowledge = Knowledge(context)
+        self.store = Store(context)

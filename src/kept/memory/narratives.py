@@ -10,7 +10,7 @@ from typing import Any, Self
 from msgspec import Struct, json
 
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import NARRATIVE, Context, Memories, Ref
+from kept.memory.context import NARRATIVE, Context, Handle, Memories, Ref, verb
 from kept.memory.write import SHELVES, remember
 from kept.model import Draft, Receipt, replace
 from kept.ports import Reader, Where
@@ -31,23 +31,26 @@ class ListedNarrative(Struct, kw_only=True):
     is_under_way: bool = False
 
 
-class Narrative:
+class Narrative(Handle):
     """One story. Every memory written through it belongs to it."""
 
     def __init__(self, context: Context, id: str) -> None:
         self.id = id
         self._context = context
 
+    @verb("remember")
     def remember(self, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, as part of this story."""
         given = about.pop("source", None) or self._context.source()
         source = replace(given, narrative=self.id)
         return remember(self._context, Draft(content=content, source=source, **about))
 
+    @verb("narrative.begin")
     def begin(self) -> None:
         """Let everything that is remembered in this project from now on belong to this story, until `end`."""
         _set_narrative(self._context, self.id)
 
+    @verb("narrative.end")
     def end(self) -> None:
         """End the story under way. What belongs to it stays."""
         _set_narrative(self._context, None)
@@ -59,6 +62,7 @@ class Narrative:
     def __exit__(self, *failure: object) -> None:
         self.end()
 
+    @verb("narrative.memories")
     def memories(self) -> Memories:
         """The memories of this story in the order they were written, including those archived since."""
         found: Memories = []

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kept.errors import InvalidInput, SettingsError, clean_messages_with
 from kept.memory import Kept
 from kept.memory.context import Confirm, Context
+from kept.memory.signals import without_secrets
 from kept.model import Actor, Origin, Role
 from kept.ports import Clock, Embedder
 from kept.projects import Projects as Projects
@@ -28,9 +29,6 @@ from kept.storage import is_database, open_space
 
 if TYPE_CHECKING:
     from kept.recall import Reranker
-
-
-SHORTEST_SECRET = 8  # characters; nothing shorter has a shape that gives a secret away
 
 
 def utc_now() -> datetime:
@@ -65,7 +63,7 @@ def open(
     names, any other store notes the person's. `hosted`: an agent acts in a program of its own, and what tools said to
     it is known only later. `without_global` hides the global memory of the home.
     """
-    clean_messages_with(redacted)
+    clean_messages_with(without_secrets)
     now = clock or utc_now
     if location is None or is_database(location):
         url = None if location is None else os.fspath(location)
@@ -79,9 +77,9 @@ def open(
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
     acting = _acting(actor or Actor(), spaces, is_bound=without_global)
     if spaces.is_in_database():
-        person = redacted(person or chosen.user_name or account_name(os.environ))
+        person = without_secrets(person or chosen.user_name or account_name(os.environ))
     elif person is not None:
-        acting, person = replace(acting, name=redacted(person)), None
+        acting, person = replace(acting, name=without_secrets(person)), None
     context = Context(
         spaces=spaces,
         actor=acting,
@@ -95,8 +93,9 @@ def open(
         embedder=embedder,
     )
     if chosen.auto_upkeep:
-        from kept.memory import upkeep
+        from kept.memory import upkeep  # hooks open a memory without it
 
+        context.tend = upkeep.after_recall
         upkeep.after_opening(context)
     return Kept(context)
 
@@ -126,19 +125,10 @@ def _in_home(
 
 def _acting(actor: Actor, spaces: Spaces, *, is_bound: bool) -> Actor:
     """Return the actor with a name that may be stored. `is_bound`: tied to the opened project, wherever that moves."""
-    acting = replace(actor, name=redacted(actor.name))
+    acting = replace(actor, name=without_secrets(actor.name))
     if is_bound and acting.role == "project" and acting.project is None:
         return replace(acting, project=spaces.ensure_project().space)
     return acting
-
-
-def redacted(text: str) -> str:
-    """Return the text without its secrets, for names, messages and logs."""
-    if len(text) < SHORTEST_SECRET:
-        return text
-    from kept.writing.redact import redact
-
-    return redact(text).text
 
 
 def role_in(environ: Mapping[str, str], default: Role = "project") -> Role:

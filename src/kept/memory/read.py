@@ -8,31 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Context, Memories, Ref, Storages
-from kept.memory.receipts import body, cold_mark, explain, past_latencies, save_notes
+from kept.memory.context import Comparer, Context, Memories, Ref, Storages
+from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
-from kept.ports import Embedder, Reader, Where
+from kept.ports import Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
-from kept.recall import WORDS_ONLY, Circumstances, Join, Request, pipeline, profile_of
+from kept.recall import WORDS_ONLY, Circumstances, Request, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
 from kept.recall.select import is_followed
 from kept.storage.shared import block, check_limit
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 UPKEEP_EVERY = 50  # receipts
-
-
-class Comparer(NamedTuple):
-    """An embedder, the function that joins its finds with those of words, and a note on what it could not do."""
-
-    embedder: Embedder | None = None
-    note: str | None = None
-    join: Join | None = None
 
 
 _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
@@ -66,8 +58,7 @@ def recall(context: Context, request: Request) -> Recalled:
         used=used_by(context, request, [hit.memory for hit in hits], now),
     )
     if receipt is None and any(storage.describe().get("read_only") for storage in storages):
-        note = "The store is read-only, so this recall was not noted."
-        recalled = replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
+        recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
@@ -120,18 +111,21 @@ def answer_from(
         reranker=context.reranker,
         embedder=embedder.embedder,
         join=embedder.join,
-        is_degraded=context.latencies.is_degraded,
+        is_degraded=latencies_of(context).is_degraded,
     )
     if request.scope == "sessions":
-        from kept.recall.messages import recall_messages
+        from kept.recall.messages import recall_messages  # only conversations are searched by it
 
         recalled = recall_messages(request, circumstances)
     else:
         recalled = pipeline.recall(request, circumstances)
-        context.latencies.note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
-    if embedder.note is None:
-        return recalled
-    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder.note))))
+        latencies_of(context).note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
+    return recalled if embedder.note is None else _noting(recalled, embedder.note)
+
+
+def _noting(recalled: Recalled, note: str) -> Recalled:
+    """Add a note on what the answer lacks."""
+    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
 
 
 def embedder_for(context: Context, request: Request, storages: Storages, *, is_hook: bool = False) -> Comparer:
@@ -140,17 +134,16 @@ def embedder_for(context: Context, request: Request, storages: Storages, *, is_h
         return Comparer()
     if is_hook and Path(context.settings.vector_model or "").is_absolute():
         return Comparer(note="A hook has no time to load a sentence model, so only words were compared.")
-    from kept.memory.vectors import ready_embedder
+    from kept.memory.embedder import ready_embedder  # loads numpy, for profiles with vectors alone
 
     return ready_embedder(context, request, storages)
 
 
 def after_recall(context: Context, receipt: str | None) -> None:
     """Do a little upkeep with every fiftieth receipt."""
-    if context.settings.auto_upkeep and receipt is not None and int(receipt[1:]) % UPKEEP_EVERY == 0:
-        from kept.memory import upkeep
-
-        upkeep.after_recall(context)
+    is_due = receipt is not None and int(receipt[1:]) % UPKEEP_EVERY == 0
+    if is_due and context.settings.auto_upkeep and context.tend is not None:
+        context.tend(context)
 
 
 def replay(context: Context, receipt: Ref | None = None) -> Recalled:
@@ -184,11 +177,9 @@ def list_memories(
 ) -> Memories:
     """Memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
     check_limit(limit)
-    if status is not None and status not in get_args(ListStatus):
-        raise InvalidInput(f"Unknown status {status!r}.", hint=f"Choose one of {', '.join(get_args(ListStatus))}.")
-    statuses: tuple[Status, ...] = (status,) if status in ("candidate", "confirmed", "pinned") else ()
+    shelf, statuses = _shelf_of(status)
     where = Where(
-        shelf=_SHELVES.get(status, "live"),
+        shelf=shelf,
         statuses=statuses,
         agent=None if agent is None else well_formed(agent),
         session=None if session is None else well_formed(session),
@@ -198,13 +189,21 @@ def list_memories(
     found: Memories = []
     for storage in context.readable():
         is_global = storage.space == GLOBAL
-        if position is not None and position.is_global and not is_global:
+        if position is not None and position.is_global > is_global:  # the page before ended in global memory
             continue
         page_after = position.id if position is not None and position.is_global == is_global else None
         with storage.reading() as reader:
             found += reader.select(where, limit=limit - len(found), after=page_after)
     context.tell_read(found)
     return found
+
+
+def _shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:
+    """Return the shelf of a status, and the status if it is one of live memories. Raises InvalidInput."""
+    if status is not None and status not in get_args(ListStatus):
+        raise InvalidInput(f"Unknown status {status!r}.", hint=f"Choose one of {', '.join(get_args(ListStatus))}.")
+    statuses: tuple[Status, ...] = (status,) if status in ("candidate", "confirmed", "pinned") else ()
+    return _SHELVES.get(status, "live"), statuses
 
 
 def _position(context: Context, after: Ref) -> ids.Ref:

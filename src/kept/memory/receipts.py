@@ -19,7 +19,7 @@ from kept.memory.context import Context
 from kept.model import GLOBAL, Hit, Memory, Recalled, replace
 from kept.ports import Reader, Storage
 from kept.recall import Request
-from kept.recall.candidates import RING
+from kept.recall.candidates import RING, Latencies
 from kept.recall.query import ASKED_FOR
 from kept.storage.shared import on_day
 from kept.writing.redact import redact
@@ -78,8 +78,7 @@ def save_notes(
         session = _safe(session)
         body = body | {"session": session}
     for storage in storages:
-        links = [memory.id for memory in linked if memory.space == storage.space][:MOST_LINKED]
-        uses = [memory.id for memory in used if memory.space == storage.space]
+        links, uses = _ids_in(storage, linked)[:MOST_LINKED], _ids_in(storage, used)
         if not links and not uses and not holds_receipts(storage):
             continue
         with storage.bookkeeping() as notes:
@@ -94,6 +93,10 @@ def save_notes(
     return receipt
 
 
+def _ids_in(storage: Storage, memories: Sequence[Memory]) -> list[int]:
+    return [memory.id for memory in memories if memory.space == storage.space]
+
+
 def holds_receipts(storage: Storage) -> bool:
     """Whether receipts are kept there: never in global, or one project could read the questions of another."""
     return storage.space != GLOBAL
@@ -104,17 +107,16 @@ def body(request: Request, recalled: Recalled) -> dict[str, Any]:
     asked = replace(
         request,
         query=redact(request.query).text,
-        kinds=tuple(redact(kind).text for kind in request.kinds),
-        tags=tuple(redact(tag).text for tag in request.tags),
-        files=tuple(redact(file).text for file in request.files),
+        kinds=_safe_all(request.kinds),
+        tags=_safe_all(request.tags),
+        files=_safe_all(request.files),
         seen_by=None if request.seen_by is None else redact(request.seen_by).text,
     )
     # Of a query with a secret, the words are pieces of it.
     words = {word: place for place, word in enumerate(recalled.words)} if asked.query == request.query else {}
     factors = next((tuple(hit.why) for hit in _all_hits(recalled)), ())
-    usual = _usual_question()
     content = {
-        "question": {name: value for name, value in msgspec.to_builtins(asked).items() if value != usual[name]},
+        "question": _unusual(asked),
         "words": [*words],
         "factors": factors,
         "hits": [_line(hit, words, factors) for hit in recalled.hits],
@@ -125,6 +127,16 @@ def body(request: Request, recalled: Recalled) -> dict[str, Any]:
         "took_ms": round(recalled.took_ms, 3),
     }
     return {name: value for name, value in content.items() if value not in ((), [], None)}
+
+
+def _unusual(asked: Request) -> dict[str, Any]:
+    """Return the fields of a question that differ from their defaults."""
+    usual = _usual_question()
+    return {name: value for name, value in msgspec.to_builtins(asked).items() if value != usual[name]}
+
+
+def _safe_all(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(redact(name).text for name in names)
 
 
 def _all_hits(recalled: Recalled) -> list[Hit]:
@@ -144,23 +156,34 @@ def _line(hit: Hit, words: Mapping[str, int], factors: Sequence[str], **more: An
     for. A score is named unless it is the product of the factors.
     """
     why = [*hit.why.values()] if (*hit.why,) == factors else hit.why
-    matched: object = {word: how for word, how in hit.matched.items() if words}
-    if words and all(how == ASKED_FOR for how in hit.matched.values()):
-        matched = [words[word] for word in hit.matched]
     if hit.score != prod(hit.why.values()):
         more["score"] = hit.score
     if hit.parts:
         more["parts"] = hit.parts
-    line = [hit.ref, hit.memory.uid, why, matched]
+    line = [hit.ref, hit.memory.uid, why, _matched(hit, words)]
     return [*line, more] if more else line
+
+
+def _matched(hit: Hit, words: Mapping[str, int]) -> Mapping[str, str] | Sequence[int]:
+    if not words:
+        return {}
+    is_asked_for = all(how == ASKED_FOR for how in hit.matched.values())
+    return [words[word] for word in hit.matched] if is_asked_for else hit.matched
 
 
 def cold_mark(context: Context) -> dict[str, bool]:
     """For a receipt: whether its recall was the first of the process, which says nothing about the next."""
-    return {COLD: True} if not context.latencies.n_noted else {}
+    return {COLD: True} if not latencies_of(context).n_noted else {}
 
 
 # Reading
+
+
+def latencies_of(context: Context) -> Latencies:
+    """Return how long the last recalls of this opened memory took."""
+    if context.latencies is None:
+        context.latencies = Latencies()
+    return context.latencies
 
 
 def past_latencies(reader: Reader) -> list[float]:

@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory import trust, write
+from kept.memory import knowledge, trust, write
 from kept.memory.context import Context, Memories, global_first
 from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
-from kept.ports import Storage, Transaction, Where
+from kept.ports import Stamp, Storage, Transaction, Where
 from kept.recall.aliases import is_expanded
 from kept.storage.shared import every
 from kept.upkeep import review as judging
@@ -58,15 +59,13 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
     """
     if limit < 0:
         raise InvalidInput(f"limit must be 0 or more, got {limit}.")
-    for reason in reasons:
-        if reason not in REASONS:
-            raise InvalidInput(f"Unknown reason {reason!r}.", hint=f"Choose from {', '.join(REASONS)}.")
+    if unknown := [reason for reason in reasons if reason not in REASONS]:
+        raise InvalidInput(f"Unknown reason {unknown[0]!r}.", hint=f"Choose from {', '.join(REASONS)}.")
     now, actor = context.now(), context.actor_here()
     rules = judging.ReviewRules(shelf_life_days=context.settings.shelf_life_days)
     found: list[ReviewFinding] = []
     examined = 0
-    talk = Talk()
-    aliases: list[AliasProposal] = []
+    talk, aliases = Talk(), list[AliasProposal]()
     for storage in context.readable():
         talk = talk if talk.messages else _recent_talk(storage, now)
         if access.may_write(actor, storage.space):
@@ -78,7 +77,7 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
             examined += len(memories)
             found += judging.review(memories, conflicts, talk, now, rules)
     context.tell_read([finding.memory for finding in found])
-    wanted = [finding for finding in found if not reasons or set(reasons) & set(finding.reasons)]
+    wanted = found if not reasons else [one for one in found if not set(reasons).isdisjoint(one.reasons)]
     return Review(
         findings=tuple(wanted[:limit]),
         counts={reason: sum(reason in one.reasons for one in found) for reason in REASONS},
@@ -105,37 +104,64 @@ def apply_decisions(context: Context, decisions: Iterable[Decision | str]) -> Me
     files of 9, and 9 is archived), or `promote:4`, which moves it into global memory. A promotion is a group of
     its own, and comes first.
     """
-    if isinstance(decisions, str):
-        decisions = [decisions]
-    chosen = [parse_decision(one) if isinstance(one, str) else _checked(one) for one in decisions]
-    found = [(one, *context.find_live(one.ref), context.find_live(one.by) if one.by else None) for one in chosen]
-    _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])
-    for _, storage, memory, by in found:
-        if by is not None:
-            write.check_not_cited(by[1], "given the tags and files of another memory")
-        if by is not None and by[0] is not storage:
-            raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
-        if by is not None and not memory.is_low_trust:
-            trust.check_vouched(context, by[1], "review")
-    changed = {memory.uid: _promote(context, memory) for one, _, memory, _ in found if one.action == "promote"}
-    storages = {storage.space: storage for one, storage, *_ in found if one.action != "promote"}
+    found = [_found(context, one) for one in ([decisions] if isinstance(decisions, str) else decisions)]
+    _check_together([(one.memory, one.by) for one in found])
+    for one in found:
+        _check_successor(context, one)
+    changed = {one.memory.uid: _promote(context, one.memory) for one in found if one.is_promotion}
+    here = [one for one in found if not one.is_promotion]
+    storages = {one.storage.space: one.storage for one in here}
     stamp = context.stamp(shared=GLOBAL in storages)
     for storage in global_first(storages.values()):
-        own = [
-            (one, memory, by[1] if by else None)
-            for one, owner, memory, by in found
-            if owner is storage and one.action != "promote"
-        ]
-        urgent = any(one.action == "forget" for one, _, _ in own)
-        changed |= context.write(storage, partial(_carry_out_all, context, own), stamp=stamp, urgent=urgent)
-        context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
-    return [changed[memory.uid] for _, _, memory, _ in found]
+        changed |= _carry_out_in(context, storage, [one for one in here if one.storage is storage], stamp)
+    return [changed[one.memory.uid] for one in found]
+
+
+def _carry_out_in(context: Context, storage: Storage, found: "Sequence[_Found]", stamp: Stamp) -> dict[str, Memory]:
+    """Carry out the decisions of one space in one transaction. Returns the changed memories by uid."""
+    own = [(one.decision, one.memory, one.by) for one in found]
+    urgent = any(one.decision.action == "forget" for one in found)
+    changed = context.write(storage, partial(_carry_out_all, context, own), stamp=stamp, urgent=urgent)
+    context.tell_write(storage, -sum(changed[one.memory.uid].is_archived for one in found))
+    return changed
+
+
+class _Found(NamedTuple):
+    """A decision with the memory it is about, and the one that takes its place, if there is one."""
+
+    decision: Decision
+    storage: Storage
+    memory: Memory
+    by: Memory | None
+    is_across: bool  # the other one is in another space
+
+    @property
+    def is_promotion(self) -> bool:
+        return self.decision.action == "promote"
+
+
+def _found(context: Context, given: Decision | str) -> _Found:
+    decision = parse_decision(given) if isinstance(given, str) else _checked(given)
+    storage, memory = context.find_live(decision.ref)
+    if not decision.by:
+        return _Found(decision, storage, memory, None, is_across=False)
+    owner, by = context.find_live(decision.by)
+    return _Found(decision, storage, memory, by, is_across=owner is not storage)
+
+
+def _check_successor(context: Context, found: _Found) -> None:
+    """Raise unless the memory that takes the place of another one may do so."""
+    if found.by is None:
+        return
+    write.check_not_cited(found.by, "given the tags and files of another memory")
+    if found.is_across:
+        raise InvalidInput(f"Memories {found.memory.ref} and {found.by.ref} are in different spaces.")
+    if not found.memory.is_low_trust:
+        trust.check_vouched(context, found.by, "review")
 
 
 def _promote(context: Context, memory: Memory) -> Memory:
-    from kept.memory.knowledge import promote
-
-    receipt = promote(context, memory.ref, "global")
+    receipt = knowledge.promote(context, memory.ref, "global")
     if receipt.memory is None:
         raise InvalidInput(f"Memory {memory.ref} was not promoted: {receipt.message}")
     return receipt.memory

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -18,13 +19,15 @@ from msgspec import Struct
 
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
-from kept.memory import counts, trust, write
-from kept.memory.context import Context, Memories, Sessions
-from kept.memory.findings import Taken, ancestors, findings_of, promote, summarized, summary_of, take, tellable
+from kept.memory import counts, trust, views, write
+from kept.memory.context import Context, Handle, Memories, Sessions, verb
+from kept.memory.findings import FindingsUpdate, findings_of, promote, summarized, take
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.signals import warn
+from kept.memory.summaries import ancestors, summary_of, tellable
+from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
-from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
+from kept.memory.window import UPTO, Window, message_tokens, stands_for, window
 from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
@@ -51,7 +54,7 @@ class Unflushed(NamedTuple):
     tokens: int
 
 
-class Flushed(Struct, frozen=True, kw_only=True):
+class FlushResult(Struct, frozen=True, kw_only=True):
     """The result of a flush or a finish."""
 
     findings: int = 0
@@ -193,7 +196,7 @@ def finish_silent(context: Context, *, besides: str | None = None, most: int | N
     return finished
 
 
-class OpenSession:
+class OpenSession(Handle):
     """One session, open for more. Several processes may have the same one open; each append takes its turn."""
 
     def __init__(self, context: Context, storage: Storage, session: Session, *, actor: str | None = None) -> None:
@@ -224,12 +227,14 @@ class OpenSession:
         with self._storage.reading() as reader:
             return reader.session(self.id) or self._as_begun
 
+    @verb("session.given")
     def given(self, *, limit: int = 20) -> list[Explained]:
         """Return what an agent was given in this session without asking, newest first, with the reasons."""
         return explain_session(self.id, self._context.readable(), limit=limit)
 
     # What was said
 
+    @verb("session.append")
     def append(
         self,
         role: MessageRole,
@@ -256,6 +261,7 @@ class OpenSession:
         )
         return next(iter(self.extend([message])), None)
 
+    @verb("session.append")
     def extend(self, messages: Sequence[Message | Mapping[str, Any]]) -> list[Message]:
         """Add many messages in one transaction, and return those that were new. In a pause, none is added.
 
@@ -293,12 +299,14 @@ class OpenSession:
         """The session as it is stored; stored now, if it is not yet: one that is opened in a pause begins after it."""
         return tx.session(self.id) or tx.add(replace(self._as_begun, id=0), "session")
 
+    @verb("session.messages")
     def messages(self, *, after: int = 0, limit: int | None = None) -> list[Message]:
         """Return the transcript, summaries included: all of it, or a page that follows message `after`."""
         said = [message for message in self._said() if message.n > after][:limit]
         self._tell_read(said)
         return said
 
+    @verb("session.window")
     def window(self) -> Window:
         """The messages to send to a model: the newest summary and what follows, without old tool results."""
         shown = self._window()
@@ -307,12 +315,14 @@ class OpenSession:
 
     # What is kept of it
 
+    @verb("remember")
     def remember(self, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this session as its source."""
         given = about.pop("source", None) or self._context.source()
         about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
         return write.remember(self._context, Draft(content=content, source=replace(given, session=self.id), **about))
 
+    @verb("session.findings")
     def findings(self) -> Memories:
         """The findings of this session (and, in a fork, of those it came from), newest first."""
         with self._storage.reading() as reader:
@@ -321,6 +331,7 @@ class OpenSession:
         self._context.tell_read(found)
         return found
 
+    @verb("session.record")
     def record(self) -> dict[str, Any]:
         """C9: the session as its last finish left it: summary, findings, and which of them were promoted."""
         with self._storage.reading() as reader:
@@ -339,6 +350,7 @@ class OpenSession:
             "finalizedAt": session.finished_at,
         }
 
+    @verb("session.flush")
     def checkpoint(self) -> int:
         """Extract findings from the messages since the last checkpoint. Returns how many.
 
@@ -377,24 +389,26 @@ class OpenSession:
         except KeptError as error:
             warn("the transcript's file of session %s is behind: %s", self.id, error.message)
 
-    def flush(self, summarizer: Summarizer | None = None) -> Flushed:
+    @verb("session.flush")
+    def flush(self, summarizer: Summarizer | None = None) -> FlushResult:
         """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat.
 
         Nothing is stored in a pause.
         """
         if self._context.is_paused(self.id):
-            return Flushed()
+            return FlushResult()
         with self._storage.reading() as reader:
             last, session = reader.last_number(self.id), reader.session(self.id)
         if session is None or not last or session.flushed >= last:
-            return Flushed()
+            return FlushResult()
         taken = self._take_all(summarizer)
         self._set_mark(flushed=taken.upto)
         self._tell_taken(taken)
         self._context.signals.emit("memory:flush", sessionId=self.id)
-        _write_views(self._context)
-        return Flushed(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
+        views.write(self._context)
+        return FlushResult(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
 
+    @verb("session.compact")
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
         """Replace all but the newest messages of the window by a summary, when it has outgrown its limit.
 
@@ -421,20 +435,21 @@ class OpenSession:
         self._context.signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
         return after
 
-    def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> Flushed:
+    @verb("session.finish")
+    def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> FlushResult:
         """End the session: store findings and summary, and promote the findings that qualify.
 
         `fast` is for a host about to exit: the messages are safe, and the rest is done when the next session begins,
         or in upkeep. A message that comes later reopens the session. In a pause, nothing happens.
         """
         if self._context.is_paused(self.id) or not self._is_stored():
-            return Flushed()
+            return FlushResult()
         if self._context.running is not None and self._context.running.id == self.id:
             self._context.running = None
         if fast:
             self._set_mark(finished_at=self._context.now(), ended=FAST)
             self._after_marks()
-            return Flushed()
+            return FlushResult()
         return self._finish(None, summarizer)
 
     def finish_if_silent(self) -> bool:
@@ -451,6 +466,7 @@ class OpenSession:
         self._finish(min(end, now))
         return True
 
+    @verb("session.fork")
     def fork(self, id: str | None = None, *, agent: str | None = None, upto: int | None = None) -> "OpenSession":
         """A new session that begins with what was said here, all of it or `upto` that message, and knows its parent.
 
@@ -478,12 +494,12 @@ class OpenSession:
                     hint="Try again when that turn has ended, or fork the session.",
                 )
             self.append("user", user_text, speaker=speaker)
+            yield Exchange(user_text, look=partial(self._look, user_text), keep=self.extend)
 
-            def look(system: str, briefing: Mapping[str, Any]) -> TurnContext:
-                shown = self.window()
-                return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
-
-            yield Exchange(user_text, look=look, keep=self.extend)
+    @verb("session.turn")
+    def _look(self, user_text: str, system: str, briefing: Mapping[str, Any]) -> TurnContext:
+        shown = self.window()
+        return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
 
     def tell_write(self, delta: int) -> None:
         """Signal that the session has changed, and how many messages it gained."""
@@ -495,43 +511,47 @@ class OpenSession:
         self, messages: Sequence[Message | Mapping[str, Any]], rules: WriteRules
     ) -> tuple[int, Session | None, list[Message]]:
         """Store messages; the number of the last one before, the session, and those that were new."""
-        clean = [checked for message in messages if (checked := _without_delivered(_checked(message))) is not None]
-        clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
-        is_reopened = False
+        clean = [redact_message(one, email=rules.redact_email, allow=rules.allow) for one in _clean(messages)]
         with self._storage.writing(self._stamp()) as tx:
             before = tx.last_number(self.id)
-            timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean]
-            if all(message.at is None for message in clean):  # said now: the journal of pauses need not be read
-                pauses = [ALWAYS for pause in tx.all(Pause) if pause.session in (None, self.id)]
-            else:
-                pauses = paused_periods(tx, self.id)
-            kept = [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
+            kept = self._without_paused(tx, clean)
             if not kept:
                 return before, None, []
-            session: Session | None = self.begin(tx)
+            begun = self.begin(tx)
             added = tx.append(kept)
-            if added and session is not None and (session.packed_at or session.finished_at):
-                session = tx.put(replace(session, packed_at=None, finished_at=None), "reopen")
-                is_reopened = True
-        if session is None or session.packed_at is None:
+            session = _reopened(tx, begun) if added else begun
+        if session.packed_at is None:
             self.mirror()
         if added:
-            self._undated |= {message.n for message in added if message.at == tx.stamp.at}
-            if not self._is_live or Quotes(added):
-                self._distrust_quoted()
-            self.tell_write(len(added))
-            counts.count(self._context, Counter(f"redacted:{kind}" for one in added for kind in marks(one.content)))
-        if is_reopened:
+            self._after_adding(added, tx.stamp.at)
+        if session is not begun:
             _write_index(self._context, self._storage)
         return before, session, added
 
-    def _finish(self, at: datetime | None, summarizer: Summarizer | None = None) -> Flushed:
+    def _without_paused(self, tx: Transaction, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages with their times, without those that were said in a pause."""
+        if all(message.at is None for message in messages):  # said now: the journal of pauses need not be read
+            pauses = [ALWAYS for pause in tx.all(Pause) if pause.session in (None, self.id)]
+        else:
+            pauses = paused_periods(tx, self.id)
+        timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in messages]
+        return [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
+
+    def _after_adding(self, added: Sequence[Message], at: datetime) -> None:
+        """Judge memories by what tools said, send the signal, and count redactions."""
+        self._undated |= {message.n for message in added if message.at == at}
+        if not self._is_live or Quotes(added):
+            self._distrust_quoted()
+        self.tell_write(len(added))
+        counts.count(self._context, Counter(f"redacted:{kind}" for one in added for kind in marks(one.content)))
+
+    def _finish(self, at: datetime | None, summarizer: Summarizer | None = None) -> FlushResult:
         """Take findings and summary from the whole transcript, promote, and mark the end, `at` or now."""
         with self._storage.reading() as reader:
             session, last = self._session(reader), reader.last_number(self.id)
             known = summary_of(reader, self.id)
         if session.finished_at is not None and session.ended == last:  # nothing was said since
-            return Flushed(summary=known.ref if known else None)
+            return FlushResult(summary=known.ref if known else None)
         self.distrust_quoted()  # once more: the process that stored the last messages may have been killed
         taken = self._take_all(summarizer)
         n_promoted = promote(self._context, self._storage, self.id, self._stamp())
@@ -556,10 +576,12 @@ class OpenSession:
         if session.flushed < taken.upto:
             self._context.signals.emit("memory:flush", sessionId=self.id)
         self._after_marks()
-        _write_views(self._context)
-        return Flushed(findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None)
+        views.write(self._context)
+        return FlushResult(
+            findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None
+        )
 
-    def _take_all(self, summarizer: Summarizer | None) -> Taken:
+    def _take_all(self, summarizer: Summarizer | None) -> FindingsUpdate:
         of = (self._context, self._storage, self.id, self._stamp(), self.heard)
         return take(*of, is_whole=True, summarizer=summarizer)
 
@@ -597,7 +619,7 @@ class OpenSession:
         heard = trust.Heard(self.heard, self._said, since, last.at, self._undated, self._is_live)
         lowered = self._overheard.lower(self._context, heard)
         if lowered:
-            _write_views(self._context)
+            views.write(self._context)
         return lowered
 
     def _make_room(self, session: Session, new_tokens: int) -> None:
@@ -611,7 +633,7 @@ class OpenSession:
         if self._room <= 0:
             self._room = max(threshold - self.compact().tokens, threshold // 10)
 
-    def _tell_taken(self, taken: Taken, n_promoted: int = 0) -> None:
+    def _tell_taken(self, taken: FindingsUpdate, n_promoted: int = 0) -> None:
         """Signal, once, that findings came, went or were promoted."""
         if taken.grown is not None or n_promoted:
             self._context.tell_write(self._storage, taken.grown or 0)
@@ -666,10 +688,17 @@ class OpenSession:
             tx.put(msgspec.structs.replace(self._session(tx), **marks), "session")
 
 
-def _write_views(context: Context) -> None:
-    from kept.memory import views  # a portable store has none, and needs none of this
+def _clean(messages: Sequence[Message | Mapping[str, Any]]) -> list[Message]:
+    """Check the messages, and leave out the texts that Kept gave to the agent."""
+    cleaned = (_without_delivered(_checked(message)) for message in messages)
+    return [message for message in cleaned if message is not None]
 
-    views.write(context)
+
+def _reopened(tx: Transaction, session: Session) -> Session:
+    """Open a finished or packed session again; any other stays as it is."""
+    if session.packed_at is None and session.finished_at is None:
+        return session
+    return tx.put(replace(session, packed_at=None, finished_at=None), "reopen")
 
 
 def _without_delivered(message: Message) -> Message | None:

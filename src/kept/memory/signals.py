@@ -21,6 +21,8 @@ from kept.model import Hit, Signal, replace
 ADDED_UP = ("size", "delta", "results")  # numbers of a payload
 NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")
 
+SHORTEST_SECRET = 8  # characters; nothing shorter has a shape that gives a secret away
+
 Subscriber = Callable[[Signal], None]
 
 
@@ -75,11 +77,8 @@ class Signals:
     def tell_search(self, query: str, results: int, *, scope: str = "memory") -> None:
         """Signal a search. The query goes out without its secrets: subscribers keep logs."""
         if self.are_heard:
-            from kept.writing.redact import redact
-
-            self._send(
-                Signal(name="memory:search", payload={"query": redact(query).text, "results": results}, scope=scope)
-            )
+            payload = {"query": without_secrets(query), "results": results}
+            self._send(Signal(name="memory:search", payload=payload, scope=scope))
 
     def tell_recalled(self, query: str, hits: Sequence[Hit], *, scope: str) -> None:
         """Signal a search, and that its hits were loaded: memories, or messages of sessions."""
@@ -126,6 +125,15 @@ class Signals:
                 subscriber(signal)
             except Exception:  # a guest's failure must not break a write that is already on disk
                 warn("a subscriber failed on %s", signal.name, with_trace=True)
+
+
+def without_secrets(said: str) -> str:
+    """Return the text with its secrets masked."""
+    if len(said) < SHORTEST_SECRET:
+        return said
+    from kept.writing.redact import redact  # compiles many patterns, and most commands have nothing to mask
+
+    return redact(said).text
 
 
 def warn(message: str, *values: object, with_trace: bool = False) -> None:

@@ -2,7 +2,9 @@
 and switches.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,8 @@ from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context
+from kept.memory.erase import finish_files
+from kept.memory.scan import scan_records
 from kept.model import (
     GLOBAL,
     Allowance,
@@ -28,7 +32,7 @@ from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import shown
 from kept.settings import Settings, as_mapping, resolve
-from kept.storage import as_file, scrub, space_of
+from kept.storage import as_file, database, examine, repair, scrub, space_of
 from kept.storage.shared import pages_of
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
@@ -92,14 +96,22 @@ def restore_backup(context: Context, source: Path | str, *, overwrite_newer: boo
         context.agree(question, to="take over the memory of another project")
         overwrite_newer = True
     views.before_restore(context, storage)
+    before = _count_live(storage)
     try:
         restored = as_file(storage).restore_from(source, overwrite_newer=overwrite_newer)
     except NotAllowed as refusal:
         context.agree(f"{refusal.message} Restore it anyway?", to=f"restore it ({refusal.message.rstrip('.')})")
         restored = as_file(storage).restore_from(source, overwrite_newer=True)
     views.after_restore(context, storage)
-    context.tell_write(storage, 0)
+    context.tell_write(storage, _count_live(storage) - before)
     return restored
+
+
+def _count_live(storage: Storage) -> int:
+    """Return the number of live memories; 0 if the store is damaged."""
+    with suppress(Corrupt), storage.reading() as reader:
+        return reader.count(Where(scope=None))
+    return 0
 
 
 def export(context: Context, *, archived: bool = False) -> Iterator[Memory]:
@@ -108,11 +120,16 @@ def export(context: Context, *, archived: bool = False) -> Iterator[Memory]:
     Forgotten memories are never exported.
     """
     shelves: tuple[Shelf, ...] = ("live", "archive") if archived else ("live",)
-    for shelf in shelves:
-        for storage in context.readable():
-            for page in pages_of(storage, Where(shelf=shelf, scope=None)):
-                context.tell_read(page)
-                yield from page
+    sizes: Counter[str] = Counter()
+    try:
+        for shelf in shelves:
+            for storage in context.readable():
+                for page in pages_of(storage, Where(shelf=shelf, scope=None)):
+                    sizes[storage.space] += sum(len(memory.content) for memory in page)
+                    yield from page
+    finally:  # after the verb has returned: its caller takes the memories one by one
+        with context.signals.gathered("store.export"):
+            context.signals.tell_read("memory", sizes.items())
 
 
 def matching(
@@ -141,8 +158,6 @@ def scan(context: Context, *, fix: bool = False) -> list[Leak]:
     In memories, messages, summaries of sessions, tasks and aliases. `fix` takes them out: what held one keeps its
     ref, and its earlier text is erased from its history.
     """
-    from kept.memory.scan import scan_records
-
     rules = context.rules()
     leaks: list[Leak] = []
     for storage in context.readable():
@@ -182,8 +197,6 @@ def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[E
     Opens no store, since a damaged one could not be opened, and changes nothing without `fix`. `deep` compares
     every memory with its journal and its index, and takes longer.
     """
-    from kept import storage
-
     now, actor = context.now(), context.actor
     if actor.role == "skill":
         access.check_read(actor, GLOBAL)
@@ -192,22 +205,21 @@ def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[E
         if actor.role == "project" and actor.project is None and space != GLOBAL:
             actor = replace(actor, project=space)
         access.check_read(actor, space)
-        repaired = storage.repair(path, now=now) if fix else []
-        findings = storage.examine(path, now=now, deep=deep)
+        repaired = repair(path, now=now) if fix else []
+        findings = examine(path, now=now, deep=deep)
         examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
     if fix and not any(finding.level == "problem" for one in examined for finding in one.findings):
-        from kept.memory.erase import finish_files
-
         finish_files(context)
-    own = context.spaces.project() if context.spaces.is_in_database() else None
-    if own is not None:
-        from kept.storage import database
+    return [*_examined_database(context), *examined]
 
-        access.check_read(context.actor_here(), own.space)
-        place = own.describe()["place"]
-        found = database.examine(own)
-        examined.insert(0, Examined(space=own.space, path=place, repaired=[], findings=found))
-    return examined
+
+def _examined_database(context: Context) -> list[Examined]:
+    """Examine the project's database, if it is in one."""
+    own = context.spaces.project() if context.spaces.is_in_database() else None
+    if own is None:
+        return []
+    access.check_read(context.actor_here(), own.space)
+    return [Examined(space=own.space, path=own.describe()["place"], repaired=[], findings=database.examine(own))]
 
 
 def configure(context: Context, name: str, value: str) -> Settings:

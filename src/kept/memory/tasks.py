@@ -14,7 +14,7 @@ import msgspec
 from kept import bm25, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import counts, write
-from kept.memory.context import BATCH, Context, Memories, Tasks
+from kept.memory.context import BATCH, Context, Handle, Memories, Tasks, verb
 from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.storage.shared import every
@@ -63,11 +63,12 @@ def list_tasks(context: Context, *, milestone: str | None, archived: bool, query
     tasks = context.of_project(Task)
     shown = tasks if archived else open_milestones(tasks)
     wanted = [task for task in shown if milestone in (None, task.milestone)]
+    found = by_priority(wanted) if query is None else matching(wanted, query)
     storage = context.spaces.project()
-    if wanted and storage is not None:
-        size = sum(map(_size, wanted))
+    if found and storage is not None:
+        size = sum(map(_size, found))
         context.signals.emit("memory:read", type="task", path=f"{storage.space}/tasks", size=size)
-    return by_priority(wanted) if query is None else matching(wanted, query)
+    return found
 
 
 def matching(tasks: Tasks, query: str) -> Tasks:
@@ -100,18 +101,20 @@ def clean_field(context: Context, field: str, value: Any) -> Any:
             raise InvalidInput(f"priority must be a whole number, got {value!r}.", hint="1 comes first.")
         return value
     if field == "blocked_by":
-        blockers = tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
-        if len(blockers) > MAX_CRITERIA:
-            raise InvalidInput(f"A task can wait for at most {MAX_CRITERIA} others, got {len(blockers)}.")
-        return blockers
+        return _at_most(dict.fromkeys(check_task_id(id) for id in several(value)), "wait for", "others")
     if field == "acceptance_criteria":
-        criteria = several(value)
-        if len(criteria) > MAX_CRITERIA:
-            raise InvalidInput(f"A task can have at most {MAX_CRITERIA} criteria, got {len(criteria)}.")
+        criteria = _at_most(several(value), "have", "criteria")
         return tuple(_safe(context, one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
     if field == "milestone":
         return _safe(context, value, "The milestone", MAX_NAME_CHARS) or None
     return _safe(context, value, f"The {field}", MAX_DESCRIPTION_BYTES)
+
+
+def _at_most(values: Iterable[str], verb: str, noun: str) -> tuple[str, ...]:
+    given = tuple(values)
+    if len(given) > MAX_CRITERIA:
+        raise InvalidInput(f"A task can {verb} at most {MAX_CRITERIA} {noun}, got {len(given)}.")
+    return given
 
 
 def _safe(context: Context, text: str, what: str, limit: int) -> str:
@@ -120,7 +123,7 @@ def _safe(context: Context, text: str, what: str, limit: int) -> str:
     return redact(text.strip(), email=rules.redact_email, allow=rules.allow).text
 
 
-class OpenTask:
+class OpenTask(Handle):
     """One task and its notes. Several processes may work on the same one; each change takes its turn."""
 
     def __init__(self, context: Context, storage: Storage, id: str) -> None:
@@ -130,6 +133,7 @@ class OpenTask:
         self._path = f"{storage.space}/tasks/{id}"
 
     @property
+    @verb("task.show")
     def task(self) -> Task:
         """The task as it is now."""
         with self._storage.reading() as reader:
@@ -144,11 +148,13 @@ class OpenTask:
 
     # What is noted down
 
+    @verb("task.add_reasoning")
     def add_reasoning(self, text: str, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note a thought at a stage of the work."""
         source = replace(self._context.source(), task=self.id)
         return self._note(Draft(content=text, kind="reasoning", files=several(files), source=source), stage)
 
+    @verb("task.add_tool_output")
     def add_tool_output(self, tool: str, output: Any, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note the output of a tool at a stage of the work: text, or anything that JSON can hold.
 
@@ -160,6 +166,7 @@ class OpenTask:
         draft = Draft(content=content, kind="tool_output", files=several(files), source=source, data={"tool": tool})
         return self._note(draft, stage)
 
+    @verb("task.memories")
     def memories(self, *, stage: str | None = None) -> Memories:
         """Return the notes of this task, oldest first; of one stage, or of all."""
         wanted = None if stage is None else self._stage(stage)
@@ -169,14 +176,15 @@ class OpenTask:
         self._context.tell_read(found)
         return found
 
+    @verb("remember")
     def remember(self, content: str, *, session: str | None = None, **about: Any) -> Receipt:
         """Store a statement as `memory.remember` does, with this task as its source. It outlives the task."""
         given = about.pop("source", None) or self._context.source()
         given = replace(given, session=session or given.session)
-        given = replace(given, session=about.pop("session", None) or given.session)
         about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
         return write.remember(self._context, Draft(content=content, source=replace(given, task=self.id), **about))
 
+    @verb("task.memories")
     def remembered(self) -> Memories:
         """What was remembered for this task beyond its notes, oldest first; archived ones included."""
         with self._storage.reading() as reader:
@@ -195,6 +203,7 @@ class OpenTask:
 
     # What becomes of it
 
+    @verb("task.set_state")
     def set_state(self, state: TaskState) -> Task:
         """Change the state, on purpose. With an end (done, failed, cancelled) the notes go to the archive.
 
@@ -203,6 +212,7 @@ class OpenTask:
         """
         return self._change(check_state(state), is_clearing=state in ENDS)[0]
 
+    @verb("task.clear")
     def clear(self) -> int:
         """Archive the notes before the task has ended. Returns how many. Can be undone."""
         return self._change(None, is_clearing=True)[1]

@@ -14,8 +14,9 @@ import msgspec
 from kept.errors import KeptError
 from kept.exchange import tasks_json as page
 from kept.exchange.memory_md import FEW_LINES, FEW_SHARE
-from kept.memory import tasks, views
+from kept.memory import tasks
 from kept.memory.context import Context
+from kept.memory.view import Outcome, Seen, Synced, Terms, ViewPlace, Waiting
 from kept.model import Task, replace
 from kept.ports import Transaction
 
@@ -35,39 +36,31 @@ STATES: Mapping[str, str] = {
 class TasksFile:
     """The tasks.json of a project."""
 
-    def __init__(self, context: Context, place: views.ViewPlace, terms: views.Terms) -> None:
+    def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
         self.place = place
         self._context = context
         self._terms = terms
 
-    def merge(self, tx: Transaction, seen: views.Seen, note: Mapping[str, Any], done: views.Synced) -> views.Outcome:
-        try:
-            found = page.TaskList(tasks=[], outer={}) if seen.text is None else page.parse(seen.text)
-        except (ValueError, RecursionError) as error:
-            raise views.Waiting(f"It cannot be read: {error}. Nothing was changed.") from None
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
+        found = _parsed(seen.text)
         snapshots = note.get("written") if seen.text is not None else None
-        written = page.ancestor(snapshots[0], snapshots[-1], found) if snapshots else None
-        edits = page.find_edits(written, found)
-        self._check(edits, written or {})
+        noted = page.ancestor(snapshots[0], snapshots[-1], found) if snapshots else None
+        edits, written = page.find_edits(noted, found), noted or {}
+        self._check(edits, written)
         places = {number: id for id, number in found.ids().items()}
         leave: set[int] = set()
         for number in self._in_order(found, edits):
-            self._take(tx, found, number, edits, places, leave, done, written or {})
+            self._take(tx, found, number, edits, places, leave, done, written)
         for id in edits.deleted:
             self._cancel(tx, id, done)
         before = {id: page.digests(found.tasks[n]) for n, id in places.items() if n not in leave}
         documents = {task.name: tasks.as_document(task) for task in tasks.open_milestones(tx.all(Task))}
-        text = seen.text
         page.woven(found, documents, places, sorted(leave))
-        if text is None or found != page.parse(text):
-            text = page.render(found)
         after = {id: page.digests(documents[id]) for id in documents}
-        for id in [str(places.get(n)) for n in leave]:  # an edit that could not be taken in is still one
-            after.pop(id, None)
-            before.pop(id, None)
-            if written and id in written:
-                after[id] = before[id] = dict(written[id])
-        return views.Outcome(text=text, note={"written": [after]}, note_before={"written": [after, before]})
+        for id in [str(places.get(n)) for n in leave]:
+            _keep_as_edit(id, after, before, written)
+        text = _rendered(found, seen.text)
+        return Outcome(text=text, note={"written": [after]}, note_before={"written": [after, before]})
 
     def _check(self, edits: page.TaskEdits, written: page.Written) -> None:
         gone = len(edits.deleted)
@@ -75,9 +68,9 @@ class TasksFile:
             return
         question = f"{gone} of {len(written)} tasks are gone from {self.place.name}."
         if self._terms.ask is None:
-            raise views.Waiting(f"{question} `kept files sync` asks whether to cancel them.")
+            raise Waiting(f"{question} `kept files sync` asks whether to cancel them.")
         if not self._terms.ask(f"{question} Cancel them?", edits.deleted):
-            raise views.Waiting("The answer was no. Nothing was changed; put the tasks back, or delete the file.")
+            raise Waiting("The answer was no. Nothing was changed; put the tasks back, or delete the file.")
 
     def _in_order(self, found: page.TaskList, edits: page.TaskEdits) -> list[int]:
         """Edited tasks, those that others wait for first, so that new ones may name each other."""
@@ -101,20 +94,20 @@ class TasksFile:
         edits: page.TaskEdits,
         places: dict[int, str],
         leave: set[int],
-        done: views.Synced,
+        done: Synced,
         written: page.Written,
     ) -> None:
         """Take one edited or new task in, or leave it as it is and say why."""
         task = found.tasks[number]
         id = places.get(number)
-        known = None if id is None else next((one for one in tx.all(Task) if one.name == id), None)
+        known = {one.name: one for one in tx.all(Task)}.get(id or "")
         try:
             if known is None:
                 made = self._add(tx, id, task)
                 places[number] = made.name
                 done.added.append(made.name)
             else:
-                fields = edits.changed.get(known.name) or {name: task.get(name) for name in page.FIELDS if name in task}
+                fields = edits.changed.get(known.name) or {name: task[name] for name in page.FIELDS if name in task}
                 if self._change(tx, known, fields, written.get(known.name), done):
                     done.changed.append(known.name)
         except (KeptError, TypeError, ValueError) as error:
@@ -129,7 +122,8 @@ class TasksFile:
         if state not in (*tasks.ENDS, "pending"):
             tasks.check_change(tx, Task(name=name or "new", created_at=tx.stamp.at, **given), state)
         made, _ = tasks.plan(tx, name, given)
-        if (created := _moment(task.get("created"))) is not None and created <= tx.stamp.at:
+        created = _moment(task.get("created")) or tx.stamp.at
+        if created < tx.stamp.at:
             made = tx.put(replace(made, created_at=created), "task")
         if state == made.state:
             return made
@@ -142,23 +136,15 @@ class TasksFile:
         known: Task,
         fields: Mapping[str, Any],
         written: Mapping[str, str] | None,
-        done: views.Synced,
+        done: Synced,
     ) -> bool:
+        """Change the fields of a known task. Returns False if they say the same."""
         stored = tasks.as_document(known)
         given = self._cleaned(
             {name: [] if value is None and isinstance(stored[name], list) else value for name, value in fields.items()}
         )
-        now = page.digests(stored)
-        clashing = [
-            name
-            for name, value in given.items()
-            if written and now[name] != written.get(name) and _plain(value) != stored[name]
-        ]
-        for name in clashing:
-            if name == "description":
-                given[name] = f"{given[name]}\n{stored[name]}"
-            elif isinstance(stored[name], list):
-                given[name] = (*given[name], *(one for one in stored[name] if one not in given[name]))
+        for name in _clashing(given, stored, written or {}):
+            given[name] = _joined(name, given[name], stored[name])
             done.notes.append(f"{known.name}: {name} was changed in the store and in the file; {_kept(name)}.")
         state = given.pop("status", known.state)
         different = {name: value for name, value in given.items() if value != getattr(known, name)}
@@ -184,12 +170,50 @@ class TasksFile:
                 clean[name] = tasks.clean_field(self._context, name, value)
         return clean
 
-    def _cancel(self, tx: Transaction, id: str, done: views.Synced) -> None:
-        task = next((one for one in tx.all(Task) if one.name == id), None)
+    def _cancel(self, tx: Transaction, id: str, done: Synced) -> None:
+        task = {one.name: one for one in tx.all(Task)}.get(id)
         if task is None or task.has_ended:
             return
         tasks.change_state(tx, task, "cancelled")
         done.removed.append(id)
+
+
+def _parsed(text: str | None) -> page.TaskList:
+    """Read the file. Raises Waiting if it is not a list of tasks."""
+    try:
+        return page.TaskList(tasks=[], outer={}) if text is None else page.parse(text)
+    except (ValueError, RecursionError) as error:
+        raise Waiting(f"It cannot be read: {error}. Nothing was changed.") from None
+
+
+def _rendered(found: page.TaskList, text: str | None) -> str:
+    """Write the list of tasks; a text that says the same stays as it is."""
+    return page.render(found) if text is None or found != page.parse(text) else text
+
+
+def _keep_as_edit(
+    id: str, after: dict[str, dict[str, str]], before: dict[str, dict[str, str]], written: page.Written
+) -> None:
+    """Note a task as it was written last: an edit that could not be taken in is still one."""
+    for snapshot in (after, before):
+        snapshot.pop(id, None)
+        if id in written:
+            snapshot[id] = dict(written[id])
+
+
+def _clashing(given: Mapping[str, Any], stored: Mapping[str, Any], written: Mapping[str, str]) -> list[str]:
+    """Return the fields that were changed in the file and, otherwise, in the store since the file was written."""
+    if not written:
+        return []
+    now = page.digests(stored)
+    return [name for name in given if now[name] != written.get(name) and _plain(given[name]) != stored[name]]
+
+
+def _joined(name: str, edited: Any, stored: Any) -> Any:
+    """Join two versions of a field, if that is possible; else the edit holds."""
+    if name == "description":
+        return f"{edited}\n{stored}"
+    return (*edited, *(one for one in stored if one not in edited)) if isinstance(stored, list) else edited
 
 
 def note_as_written(text: str) -> Mapping[str, Any]:

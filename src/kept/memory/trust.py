@@ -70,12 +70,7 @@ def of_texts(context: "Context", texts: Sequence[str], spoken: Trust, *sessions:
     if context.is_person or spoken in LOW_TRUST:
         return [spoken] * len(texts)
     marks = [fingerprint(one) for one in texts]
-    low: dict[str, Trust] = {}
-    same = Where(fingerprints=tuple(set(marks)), scope=None, shelf="any")
-    for reader in context.readers():
-        for one in reader.select(same, limit=MOST_ALIKE * len(texts)):
-            if one.is_low_trust:
-                low[one.fingerprint] = least(one.trust, low.get(one.fingerprint, one.trust))
+    low = _low_trusts(context, marks)
     heard: list[Quotes] = []
     if (project := context.spaces.project()) is not None:
         with project.reading() as reader:
@@ -84,6 +79,17 @@ def of_texts(context: "Context", texts: Sequence[str], spoken: Trust, *sessions:
         least(low.get(mark, spoken), spoken, *(quotes.trust_of(text, spoken) for quotes in heard))
         for text, mark in zip(texts, marks, strict=True)
     ]
+
+
+def _low_trusts(context: "Context", marks: Sequence[str]) -> dict[str, Trust]:
+    """Fingerprint → the least trust of the memories of low trust that say the same."""
+    low: dict[str, Trust] = {}
+    same = Where(fingerprints=tuple(set(marks)), scope=None, shelf="any")
+    for reader in context.readers():
+        for one in reader.select(same, limit=MOST_ALIKE * len(marks)):
+            if one.is_low_trust:
+                low[one.fingerprint] = least(one.trust, low.get(one.fingerprint, one.trust))
+    return low
 
 
 def check_vouched(context: "Context", memory: Memory, verb: str) -> None:
@@ -197,7 +203,7 @@ class Overheard:
         blocks = heard.quotes().blocks() if len(writings.found) >= MANY else None
         for uid, written in writings.found.items():
             memory = next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
-            if memory is None or memory.trust != "agent" or (uid, memory.fingerprint) in self._own:
+            if memory is None or self._is_settled(memory):
                 continue
             if blocks is not None and not shares_letters(memory.content, blocks):
                 continue
@@ -207,6 +213,10 @@ class Overheard:
         if heard.is_live:  # what is said from now on comes after them
             writings.found.clear()
         return found
+
+    def _is_settled(self, memory: Memory) -> bool:
+        """Return True if its trust is not an agent's, or if it is known to be the agent's own words."""
+        return memory.trust != "agent" or (memory.uid, memory.fingerprint) in self._own
 
     def _trust_of(self, memory: Memory, written: Written, heard: "Heard") -> Trust:
         """The trust of a text that stands in the session, by what came before it was written."""

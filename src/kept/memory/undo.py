@@ -101,14 +101,15 @@ def _newest_change(context: Context, storages: Storages, passed: Container[str] 
     newest: list[_Change] = []
     for storage in storages:
         is_global = storage.space == GLOBAL
+        here = project.space if is_global and project is not None else None
         with storage.reading() as reader:
             events = (event for event in _newest_first(reader) if event.group not in passed)
-            if is_global and project is not None and actor.role == "project":
-                events = (event for event in events if _is_from(event, project.space))
+            if here is not None and actor.role == "project":
+                events = (event for event in events if _is_from(event, here))
             group = journal.newest_undoable(events, context.signature)
             if group is not None:
                 own = reader.events(group=group)
-                position = journal.position_of(group, project.space) if is_global and project is not None else None
+                position = None if here is None else ids.position_of(group, here)
                 newest.append(_Change(own[0].seq if position is None else position, is_global, group, own))
     return max(newest, default=None, key=lambda change: change[:3])
 
@@ -130,7 +131,7 @@ def _change_before(change: _Change | None) -> str:
 
 def _is_from(event: Event, project: str) -> bool:
     """Whether a change of global memory was made from this project: other agents' are theirs to undo."""
-    return any(group and journal.position_of(group, project) is not None for group in (event.group, event.undoes))
+    return any(group and ids.position_of(group, project) is not None for group in (event.group, event.undoes))
 
 
 def _group_of(context: Context, storages: Storages, event: Ref) -> str:

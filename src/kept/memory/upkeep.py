@@ -96,14 +96,17 @@ class Round(Struct, eq=False):
             if self.is_dry_run or self._pack(session):
                 reason = f"nothing was said for {self.rules.session_retention_days} days"
                 self.done.append(Done(ref=session.name, action="pack", reason=reason))
-        if folder is None or self.is_dry_run:
-            return
+        if folder is not None and not self.is_dry_run:
+            self._remove_packed(folder)
+            if silent:
+                write_session_index(folder, self.storage.reading)
+
+    def _remove_packed(self, folder: Path) -> None:
+        """Remove the files of packed sessions, also those that an interrupted run has left."""
         with self.storage.reading() as reader:
-            packed = [session for session in reader.all(Session) if session.packed_at is not None]
-            for session in packed:  # also of those whose file an interrupted run has left
-                remove_mirror(folder, session.name)
-        if silent:
-            write_session_index(folder, self.storage.reading)
+            packed = [session.name for session in reader.all(Session) if session.packed_at is not None]
+        for name in packed:
+            remove_mirror(folder, name)
 
     def _pack(self, session: Session) -> bool:
         with self.storage.writing(self._stamp()) as tx:
@@ -153,9 +156,11 @@ class Round(Struct, eq=False):
             self.bulk = None
         with self.storage.writing(self._stamp(), wait_s=None if self.most is None else 0) as tx:
             found = _decided(tx, ids, decide)
-            for action in dict.fromkeys(decision.action for decision in found):
-                same = [decision for decision in found if decision.action == action]
-                tx.put_many([decisions.carried_out(decision, self.now) for decision in same], action)
+            by_action: dict[str, list[Memory]] = {}
+            for decision in found:
+                by_action.setdefault(decision.action, []).append(decisions.carried_out(decision, self.now))
+            for action, changed in by_action.items():
+                tx.put_many(changed, action)
         self._tell(found)
 
     def _tell(self, found: Sequence[UpkeepDecision]) -> None:
@@ -183,7 +188,7 @@ LEASE = "upkeep"
 log = logging.getLogger("kept")
 
 
-class Upkept(Struct, frozen=True, kw_only=True):
+class UpkeepReport(Struct, frozen=True, kw_only=True):
     """The result of an upkeep run. `skipped`: another process was already running it."""
 
     done: tuple[Done, ...] = ()
@@ -194,7 +199,7 @@ class Upkept(Struct, frozen=True, kw_only=True):
         return sum(one.action == action for one in self.done)
 
 
-def run(context: Context, *, dry_run: bool) -> Upkept:
+def run(context: Context, *, dry_run: bool) -> UpkeepReport:
     """A whole round through every store that this actor keeps in order."""
     done: list[Done] = []
     now = context.now()
@@ -204,9 +209,9 @@ def run(context: Context, *, dry_run: bool) -> Upkept:
             continue
         with storage.lease(LEASE) as is_ours:
             if not is_ours:
-                return Upkept(done=tuple(done), skipped=True)
+                return UpkeepReport(done=tuple(done), skipped=True)
             done += _whole_round(context, storage, now)
-    return Upkept(done=tuple(done), is_dry_run=dry_run)
+    return UpkeepReport(done=tuple(done), is_dry_run=dry_run)
 
 
 def pack_sessions(context: Context) -> list[str]:
@@ -221,10 +226,8 @@ def pack_sessions(context: Context) -> list[str]:
 
 def finish_sessions(context: Context) -> list[str]:
     """Finish the sessions in which nothing was said for the minutes of `session_idle_minutes`."""
-    from kept.memory import sessions
-
     storage = context.spaces.project()
-    return [] if storage is None or storage not in _tended(context) else sessions.finish_silent(context)
+    return [] if storage is None or storage not in _tended(context) else _finish_silent(context, storage)
 
 
 def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> None:
@@ -232,15 +235,20 @@ def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> N
     with rounds.storage.reading() as reader:
         has_unfinished = any(map(decisions.is_unfinished, reader.all(Session)))
     if has_unfinished:
-        from kept.memory import sessions  # brings the extraction of findings along, which most commands do without
-
-        if rounds.is_dry_run:
-            with rounds.storage.reading() as reader:
-                silent = sessions.silent_sessions(context, reader, rounds.now)
-            rounds.note_finished([session.name for session in silent])
-        else:
-            rounds.note_finished(sessions.finish_silent(context, most=most))
+        rounds.note_finished(_finish_silent(context, rounds.storage, most=most, is_dry_run=rounds.is_dry_run))
     rounds.pack(context.spaces.sessions_folder())
+
+
+def _finish_silent(
+    context: Context, storage: Storage, *, most: int | None = None, is_dry_run: bool = False
+) -> list[str]:
+    """Finish the sessions that nobody finished, or in a dry run only name them."""
+    from kept.memory import sessions  # extracts findings, which most commands do without
+
+    if not is_dry_run:
+        return sessions.finish_silent(context, most=most)
+    with storage.reading() as reader:
+        return [session.name for session in sessions.silent_sessions(context, reader, context.now())]
 
 
 def _tended(context: Context) -> list[Storage]:
@@ -310,7 +318,7 @@ def _finish_erasures(context: Context) -> None:
         with storage.reading() as reader:
             is_pending = bool(reader.file_notes(ERASING))
         if is_pending:
-            from kept.memory.erase import finish_files
+            from kept.memory.erase import finish_files  # only after an erasure that was interrupted
 
             finish_files(context)
             return

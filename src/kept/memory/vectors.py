@@ -1,31 +1,28 @@
-"""Vectors of memories: switching them on and off, making them, and the model that a question is compared by.
+"""Vectors of memories: switch them on and off, make them all, and report on their model.
 
-Vectors are made outside of every transaction and saved with
-recall's own notes, a few at a time: no writer waits for them, and a memory that has none yet is found by its words.
-Rule: an interrupted run keeps what it has done, and the next one continues from there. A question that cannot be
-compared by meaning is answered by words, and the answer says so.
+`embedder` makes the few that are missing when a question is asked. Rule: an interrupted run keeps the vectors it has
+made, and the next one continues from there.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
 
-from kept import access, vectors
+from kept import access
 from kept.errors import Busy, SettingsError, StorageError
-from kept.memory.context import Context, Storages
-from kept.memory.read import Comparer
-from kept.model import GLOBAL, Memory
+from kept.memory.context import Context
+from kept.memory.embedder import VECTOR_BATCH, find_embedder, made_of
+from kept.model import GLOBAL
 from kept.ports import Bookkeeping, Embedder, Storage
-from kept.recall import Request, embedder_failed, hybrid, models
+from kept.recall import models
+from kept.recall.messages.meaning import usual_texts
 
 Progress = Callable[[int, int], None]  # memories done, memories in all
 
-VECTOR_BATCH = 200  # memories per turn: some milliseconds
-SLOW_BATCH = 8  # of them with each question, where the model takes milliseconds for one
 NOT_IN_HOOKS = "Hooks compare words only: they have no time to load this model."
 _BUSY_WAIT_S = 0.02
 _BUSY_TRIES = 1_500  # hence half a minute, as for any write
@@ -38,7 +35,7 @@ def check_model(context: Context, model: str | Path | None = None) -> str | None
     `vector_model` has to be for it to stay.
     """
     name = context.settings.vector_model if model is None else models.full_name(model)
-    embedder = context.find_embedder() if model is None else models.model_named(name)
+    embedder = find_embedder(context) if model is None else models.model_named(name)
     models.load(embedder)
     embedder.embed([""])
     return name
@@ -56,13 +53,13 @@ def turn_on(
     if model is not None:
         context.embedder = models.model_named(models.full_name(model))
     for storage in context.readable():
-        make_all(storage, context.find_embedder(), progress)
+        make_all(storage, find_embedder(context), progress)
 
 
 def limits(context: Context, *, measured: bool = False) -> list[str]:
     """What the model cannot do in time, in sentences; with `measured`, also if a conversation takes it too long."""
     try:
-        embedder = context.find_embedder()
+        embedder = find_embedder(context)
     except SettingsError as error:
         return [f"Not used: {error.message} {error.hint}"]
     if not models.is_slow(embedder):
@@ -97,62 +94,12 @@ def vector_states(context: Context) -> dict[str, dict[str, Any]]:
 
 def pace_ms(embedder: Embedder, timer: Callable[[], float]) -> float:
     """How long it takes to compare the best messages of a conversation with a question."""
-    from kept.recall.messages.meaning import usual_texts
-
     started = timer()
     embedder.embed(usual_texts())
     return (timer() - started) * 1000
 
 
-# What a question is compared by
-
-
-def ready_embedder(context: Context, request: Request, storages: Storages) -> Comparer:
-    """The embedder, loaded, and a note on what it could not do.
-
-    New memories get their vectors here. Raises SettingsError when the question itself asks for vectors and none can
-    be made; when only the settings ask for them, words have to do.
-    """
-    try:
-        embedder = context.find_embedder()
-        models.load(embedder)
-        waiting = 0 if request.scope == "sessions" else sum(catch_up(storage, embedder) for storage in storages)
-    except SettingsError as error:
-        if request.profile is not None:
-            raise
-        return Comparer(note=f"Only words were compared. {error.message} {error.hint}")
-    except Exception as error:  # somebody else's embedder: an answer by words is better than none
-        return Comparer(note=embedder_failed(error))
-    note = f"{waiting} memories have no vector yet and were matched by words only. Run `kept vectors on`."
-    return Comparer(embedder, note if waiting else None, hybrid.join)
-
-
 # Making vectors
-
-
-def catch_up(storage: Storage, embedder: Embedder) -> int:
-    """Make vectors for the first few memories without one, unless somebody is writing. Returns how many are left.
-
-    Global memory keeps the model that it has: two projects with different ones would make its vectors in turns.
-    """
-    with storage.reading() as reader:
-        state = reader.vector_state()
-    if state.model != embedder.model:
-        if storage.space == GLOBAL and state.model is not None:
-            return state.done + state.pending
-        with storage.bookkeeping() as notes:
-            if notes is not None:
-                notes.choose_model(embedder.model)
-    with storage.reading() as reader:
-        if not reader.vector_state().pending:
-            return 0
-        waiting = reader.vectorless(limit=SLOW_BATCH if models.is_slow(embedder) else VECTOR_BATCH)
-    made = _made(waiting, embedder)
-    with storage.bookkeeping() as notes:
-        if notes is not None:
-            notes.save_vectors(embedder.model, made)
-    with storage.reading() as reader:
-        return reader.vector_state().pending
 
 
 def make_all(storage: Storage, embedder: Embedder, progress: Progress) -> None:
@@ -176,7 +123,7 @@ def make_all(storage: Storage, embedder: Embedder, progress: Progress) -> None:
             message = f"The vector of memory {waiting[0].ref} was not saved."
             raise StorageError(message, hint="Check for a full disk, or another program that uses a different model.")
         last = waiting[0].id
-        made = _made(waiting, embedder)
+        made = made_of(waiting, embedder)
         with _patient_bookkeeping(storage) as notes:
             notes.save_vectors(embedder.model, made)
 
@@ -185,11 +132,6 @@ def drop_all(storage: Storage) -> None:
     """Keep no vectors, and make none."""
     with _patient_bookkeeping(storage) as notes:
         notes.choose_model(None)
-
-
-def _made(memories: Sequence[Memory], embedder: Embedder) -> list[tuple[Memory, vectors.Vector]]:
-    rows = vectors.pack(embedder.embed([memory.content for memory in memories]))
-    return list(zip(memories, rows, strict=True))
 
 
 @contextmanager

@@ -1,109 +1,38 @@
 """Views: files beside the store that show what is in it, and that people may edit: MEMORY.md and tasks.json.
 
-Here is what all views share: where they are, whether somebody edited one, how it is read and replaced. `memory_md` and
-`tasks_json` say what an edit means. A note in the store says how a view was last written. Rule: an edit that Kept has
-not seen is never overwritten. The note and what an edit changes are one transaction, before the file is replaced; after
-a crash the file is as before or as it should be, the note knows both, and the draft beside the file says which.
+All views share their place, the test whether somebody edited one, and how it is read and replaced. `view` has the
+nouns; `memory_md` and `tasks_json` say what an edit means. A note in the store says how a view was last written. Rule:
+an edit that Kept has not seen is never overwritten. The note and what an edit changes are one transaction, before the
+file is replaced; after a crash the file is as before or as it should be, the note knows both, and the draft beside the
+file says which.
 """
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotAllowed
 from kept.memory.context import Context
 from kept.memory.signals import warn
-from kept.model import GLOBAL, Source, Task, replace
+from kept.memory.view import IN_PROJECT, PERSON, FileView, Seen, Signature, ViewPlace, Waiting
+from kept.memory.view import Ask as Ask
+from kept.memory.view import Synced as Synced
+from kept.memory.view import Terms as Terms
+from kept.model import GLOBAL, Task, replace
 from kept.ports import Storage, Transaction
 from kept.projects.files import NO_FOLLOW, explained, make_private_directory, shown, write_draft
 from kept.storage.files import sync as sync_folder
 
 MAX_VIEW_BYTES = 20_000_000
 ATTEMPTS = 3  # while somebody saves the file at the same time
-IN_PROJECT = "./"  # how `memory_path` begins when the file is in the project's own directory
-PERSON = "user"
 NEXT = "next"  # in a note: the draft that is to take the place of the file, and the note about it then
 
-Signature = tuple[int, int, int]
-Ask = Callable[[str, Sequence[str]], bool]  # a question, and the lines it is about
-
-
-class ViewPlace(Struct, frozen=True, kw_only=True):
-    """Where a view is. Below `root` no symbolic link is followed. `is_shared`: others may write it, in a repository."""
-
-    name: str
-    path: Path
-    root: Path
-    storage: Storage
-    is_shared: bool = False
-    mark: str = ""  # of the home, where several share the storage
-
-    @property
-    def key(self) -> str:
-        """The name of the notes about this file; another place is another file."""
-        return f"{self.mark}{IN_PROJECT if self.is_shared else ''}{self.path.relative_to(self.root).as_posix()}"
-
-
-class Seen(NamedTuple):
-    """A file as it was found; None where there is none."""
-
-    text: str | None
-    signature: Signature | None
-
-
-class Synced(Struct, kw_only=True):
-    """What was done with one view. `waiting` says why nothing was: a person has to look at it."""
-
-    name: str
-    path: str
-    is_written: bool = False
-    added: list[str] = []  # refs of memories, or ids of tasks, as everywhere here
-    changed: list[str] = []
-    removed: list[str] = []
-    notes: list[str] = []
-    waiting: str = ""
-
-    @property
-    def has_edits(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
-
-
-class Outcome(Struct, kw_only=True):
-    """What a view makes of a file: its new text, what to note about it, and before it is replaced."""
-
-    text: str
-    note: Mapping[str, Any]
-    note_before: Mapping[str, Any]
-
-
-class Waiting(Exception):
-    """A person has to decide first. Never leaves the views."""
-
-
-class FileView(Protocol):
-    """One kind of view: what an edit means, and how the file should look."""
-
-    place: ViewPlace
-
-    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
-        """Take the edits of the file in, and say how it should look. Raises Waiting; then nothing is changed."""
-
-
-class Terms(Struct, frozen=True, kw_only=True):
-    """On which terms edits are taken in.
-
-    `ask`: a person is there; None: nobody is, and many lines gone at once wait. `is_asked_for`: somebody wants the
-    files to be in step now; else the edits of a shared file wait as well.
-    """
-
-    ask: Ask | None = None
-    is_asked_for: bool = False
+Clean = Callable[[ViewPlace, str, Mapping[str, Any]], tuple[str, Mapping[str, Any]]]  # takes erased words out of a file
 
 
 def places(context: Context) -> Iterator[ViewPlace]:
@@ -205,18 +134,15 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
         else:
             done.waiting = "Somebody kept saving the file in the meantime."
     if done.has_edits:
-        context.tell_write(place.storage, len(done.added) - len(done.removed))
+        is_of_memories = place.name == "MEMORY.md"  # tasks are not counted as memories
+        context.tell_write(place.storage, len(done.added) - len(done.removed) if is_of_memories else 0)
     return done
 
 
 def _view(context: Context, place: ViewPlace, terms: Terms) -> FileView:
-    if place.name == "tasks.json":
-        from kept.memory.tasks_json import TasksFile
+    from kept.memory import memory_md, tasks_json  # only for a file that was edited, or is out of date
 
-        return TasksFile(context, place, terms)
-    from kept.memory.memory_md import MemoryFile
-
-    return MemoryFile(context, place, terms)
+    return (tasks_json.TasksFile if place.name == "tasks.json" else memory_md.MemoryFile)(context, place, terms)
 
 
 def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
@@ -274,7 +200,7 @@ def _remove_draft(place: ViewPlace, note: Mapping[str, Any]) -> None:
         place.path.with_name(coming["draft"]).unlink(missing_ok=True)
 
 
-def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: Callable[[str], str]) -> list[str]:
+def erase_from(context: Context, storage: Storage, clean: Clean) -> list[str]:
     """Take erased memories out of the views of a space, and quotations of them. Returns why a file still has them.
 
     Nothing else is taken in or written: edits that wait go on waiting.
@@ -283,7 +209,7 @@ def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: 
     mine = [place for place in places(context) if place.storage is storage and place.name == "MEMORY.md"]
     for place in (*mine, *_earlier_places(context, storage, mine)):
         try:
-            if not _erase_from(context, place, ids, erase):
+            if not _erase_from(context, place, clean):
                 failed.append(f"{shown(place.path)} was saved by another program in the meantime.")
         except KeptError as error:
             failed.append(error.message)
@@ -306,10 +232,8 @@ def _earlier_places(context: Context, storage: Storage, now: Sequence[ViewPlace]
         yield ViewPlace(name="MEMORY.md", path=root / below, root=root, storage=storage, is_shared=is_shared, mark=mark)
 
 
-def _erase_from(context: Context, place: ViewPlace, ids: Collection[int], erase: Callable[[str], str]) -> bool:
+def _erase_from(context: Context, place: ViewPlace, clean: Clean) -> bool:
     """Clean one view. False: another program kept saving it."""
-    from kept.memory.memory_md import without_erased
-
     with place.storage.reading() as reader:
         is_noted = f"view/{place.key}" in reader.file_notes()
     if not is_noted and read(place).text is None:
@@ -319,7 +243,7 @@ def _erase_from(context: Context, place: ViewPlace, ids: Collection[int], erase:
         seen = read(place)
         with place.storage.reading() as reader:
             noted = _decoded(reader.file_notes().get(f"view/{place.key}"))
-        text, note = without_erased(place, seen.text or "", _settled(place, noted), ids, erase)
+        text, note = clean(place, seen.text or "", _settled(place, noted))
         if seen.text is None or text == seen.text or _replace(place, seen, text):
             break
     else:
@@ -348,7 +272,7 @@ def before_restore(context: Context, storage: Storage) -> None:
 
 def after_restore(context: Context, storage: Storage) -> None:
     """Take the files as they are for what was written: what they show beyond the restored state does not come back."""
-    from kept.memory import memory_md, tasks_json
+    from kept.memory import memory_md, tasks_json  # a store is rarely restored
 
     context.seen_views.clear()
     for place in places(context):
@@ -357,11 +281,6 @@ def after_restore(context: Context, storage: Storage) -> None:
             with storage.writing(context.stamp()) as tx:
                 note = (tasks_json if place.name == "tasks.json" else memory_md).note_as_written(seen.text or "")
                 _save(tx, place, note, None)
-
-
-def person_source(context: Context) -> Source:
-    """The source of what somebody typed into a view."""
-    return Source(origin="user", agent=context.person or PERSON)
 
 
 # Files

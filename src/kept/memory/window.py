@@ -1,25 +1,18 @@
-"""The window of a session: what belongs into the context of a model, and one turn of an agent's loop.
+"""The window of a session: the messages that belong into the context of a model.
 
-`sessions` stores what was said; here it is looked at. A turn asks `brief`, recall and the tasks for what belongs beside
-the conversation. Rule: the window is computed and never stored; looking at it changes nothing.
+`sessions` stores the messages, `turns` adds memories to the window. Rule: the window is computed and never stored;
+looking at it changes nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
-from kept import text, tokens
-from kept.errors import InvalidInput
-from kept.model import Briefing, Entry, Message, Session, Task, replace
-from kept.storage.shared import random_hex
-
-if TYPE_CHECKING:
-    from kept.memory.context import Context
+from kept import tokens
+from kept.model import Message, replace
 
 PRUNED = "[tool result left out of the window; the transcript has it]"
-MOST_ITEMS = 5  # cited statements of files that fit the question
 UPTO = "upto"  # in the input of a summary that Kept wrote: the number of the last message that it replaces
 
 
@@ -35,14 +28,16 @@ def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
     summary = next((message for message in reversed(messages) if message.role == "summary"), None)
     upto = stands_for(summary) if summary is not None else 0
     said = [message for message in messages if message.n > upto and message.role != "summary"]
-    results = [message.n for message in said if message.role == "tool_result"]
-    full = set(results[-keep_tool_results:]) if keep_tool_results else set()
-    shown = [
-        replace(message, content=PRUNED) if message.role == "tool_result" and message.n not in full else message
-        for message in said
-    ]
+    shown = _pruned(said, keep_tool_results)
     shown = [summary, *shown] if summary is not None else shown
     return Window(messages=tuple(shown), tokens=sum(map(message_tokens, shown)))
+
+
+def _pruned(messages: Sequence[Message], keep_tool_results: int) -> list[Message]:
+    """Return the messages with only that many of the newest tool results in full."""
+    results = [message.n for message in messages if message.role == "tool_result"]
+    old = set(results[:-keep_tool_results] if keep_tool_results else results)
+    return [replace(message, content=PRUNED) if message.n in old else message for message in messages]
 
 
 def stands_for(summary: Message) -> int:
@@ -59,97 +54,3 @@ def message_tokens(message: Message) -> int:
     """The tokens of a message."""
     spoken = tokens.estimate(message.content)
     return spoken if message.input is None else spoken + tokens.estimate(msgspec.json.encode(message.input).decode())
-
-
-class TurnContext(Struct, frozen=True, kw_only=True):
-    """Everything that a model is sent in one turn. `prompt` is the text before the messages.
-
-    `parts` are the tokens of each part: system, memory, items, tasks, history and tool_results; `tokens` is their sum.
-    """
-
-    system: str
-    memory: Briefing
-    items: tuple[Entry, ...]
-    tasks: tuple[Task, ...]
-    messages: tuple[Message, ...]
-    prompt: str
-    parts: Mapping[str, int]
-    tokens: int
-
-
-def turn_context(
-    context: "Context", session: Session, question: str, shown: Window, *, system: str, briefing: Mapping[str, Any]
-) -> TurnContext:
-    """B2, B9: the window with the memories, items and open tasks that belong to it."""
-    from kept.memory import brief, tasks
-    from kept.recall.briefing import render_entry
-
-    request = brief.BriefingRequest(prompt=question, session=session.name, agent=session.agent, **briefing)
-    memory = brief.briefing(context, request)
-    items = () if context.is_off(session.name) else brief.fitting_items(context, question, MOST_ITEMS)
-    unfinished = tuple(task for task in tasks.list_tasks(context, milestone=None, archived=False) if not task.has_ended)
-    texts = {
-        "system": system,
-        "memory": str(memory),
-        "items": _listed("Cited in files:", [render_entry(entry, "", "text") for entry in items]),
-        "tasks": _listed("Open tasks:", [_task_line(task) for task in unfinished]),
-    }
-    results = [message for message in shown.messages if message.role == "tool_result"]
-    parts = {name: tokens.estimate(part) for name, part in texts.items()}
-    parts["tool_results"] = sum(map(message_tokens, results))
-    parts["history"] = shown.tokens - parts["tool_results"]
-    return TurnContext(
-        system=system,
-        memory=memory,
-        items=items,
-        tasks=unfinished,
-        messages=shown.messages,
-        prompt="\n\n".join(part for part in texts.values() if part),
-        parts=parts,
-        tokens=sum(parts.values()),
-    )
-
-
-def _listed(heading: str, lines: Sequence[str]) -> str:
-    return "\n".join([heading, *lines]) if lines else ""
-
-
-def _task_line(task: Task) -> str:
-    about = f": {text.visible(task.description, keep_newlines=False)}" if task.description else ""
-    waits = f" (waits for {', '.join(task.blocked_by)})" if task.state == "blocked" and task.blocked_by else ""
-    return f"- {task.name} [{task.state}]{about}{waits}"
-
-
-class Exchange:
-    """One turn of an agent's loop: INTAKE is done; CONTEXT, EXECUTE (yours) and PERSIST are here."""
-
-    def __init__(
-        self,
-        user_text: str,
-        *,
-        look: Callable[[str, Mapping[str, Any]], TurnContext],
-        keep: Callable[[list[Message]], list[Message]],
-    ) -> None:
-        self.user_text = user_text
-        self._look = look
-        self._keep = keep
-
-    def context(self, system: str = "", **briefing: Any) -> TurnContext:
-        """What to send to the model: `system`, memories, items and open tasks, and the window.
-
-        `briefing` are arguments of `memory.briefing`, such as `budget_tokens` and `style`.
-        """
-        return self._look(system, briefing)
-
-    def persist(self, reply: str, tool_calls: Sequence[tuple[str, dict[str, Any], str]] = ()) -> list[Message]:
-        """Keep the answer, after the tool calls (name, input, result) that led to it."""
-        messages = []
-        for call in tool_calls:
-            if not isinstance(call, tuple | list) or len(call) != 3:
-                raise InvalidInput("A tool call is (name, input, result).", hint='("ls", {"path": "."}, "a.py b.py")')
-            name, input, result = call
-            id = f"tool_{random_hex(8)}"  # not by number: others may persist at the same time
-            messages.append(Message(id=id, role="tool_call", name=name, input=input))
-            messages.append(Message(id=id, role="tool_result", name=name, content=result))
-        messages.append(Message(id="", role="assistant", content=reply))
-        return self._keep(messages)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput
-from kept.model import KINDS, TRUSTS, Draft, Origin, Scope, Source, Tier, canonical_kind, several
+from kept.model import KINDS, SOURCE_NAMES, TRUSTS, Draft, Origin, Scope, Source, Tier, canonical_kind, several
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -26,7 +26,6 @@ MAX_DATA_BYTES = 64 * 1024  # of a memory, as JSON
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_DEPTH = 100  # of lists and dictionaries in each other; Python itself ends at a thousand
 DRAFT_NAMES = ("topic", "key", "title", "item_type")
-SOURCE_NAMES = ("agent", "session", "task", "narrative", "file")
 
 
 def check(draft: Draft) -> Draft:

@@ -22,9 +22,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput
-from kept.model import Draft, Message, Redaction, Source
+from kept.model import SOURCE_NAMES, Draft, Message, Redaction, Source
 from kept.text import digest
-from kept.writing.check import SOURCE_NAMES
 from kept.writing.secrets import MASK, FoldedText, Span, cues, disguises, shapes
 
 _MARK = re.compile(r"\[redacted:([^\]]*)(?:\]|$)")  # what stands in the place of a secret

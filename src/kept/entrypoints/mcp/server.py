@@ -56,7 +56,7 @@ from kept.entrypoints.mcp.views import COMMANDS, RESOURCES, TEMPLATE, read_view,
 from kept.errors import KeptError, NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
-from kept.memory.opening import redacted
+from kept.memory.signals import without_secrets as redacted
 from kept.model import Actor, Role
 from kept.text import visible
 

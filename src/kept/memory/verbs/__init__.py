@@ -8,11 +8,12 @@ start often pay for every module at each start.
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from kept.memory.verbs.declare import DOORS as DOORS
-from kept.memory.verbs.declare import AnyVerb, NotHere
-from kept.memory.verbs.declare import perform as perform
+import msgspec
+from msgspec import Struct
+
+from kept.memory.context import Context
 
 if TYPE_CHECKING:
     from kept.memory.verbs import brief as brief
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from kept.memory.verbs import tasks as tasks
     from kept.memory.verbs import upkeep as upkeep
     from kept.memory.verbs import views as views
+    from kept.memory.verbs.declare import AnyVerb, Verb
 else:
 
     def __getattr__(name):
@@ -37,6 +39,9 @@ else:
             return import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+
+Q = TypeVar("Q", bound=Struct)
+A = TypeVar("A")
 
 TOPICS = (
     "remember",
@@ -56,17 +61,30 @@ TOPICS = (
 )
 
 
-def all_verbs() -> Iterator[AnyVerb]:
+def all_verbs() -> "Iterator[AnyVerb]":
     """Return the rows of all topics, in their order."""
     for topic in TOPICS:
         yield from import_module(f"{__name__}.{topic}").VERBS
 
 
-def not_here() -> list[tuple[AnyVerb, str, str]]:
+def not_here() -> "list[tuple[AnyVerb, str, str]]":
     """Return every cell of the table that has no door: the verb, the door and the reason."""
-    return [
-        (verb, door, found.reason)
-        for verb in all_verbs()
-        for door in DOORS
-        if isinstance(found := verb.at(door), NotHere)
-    ]
+    return [(verb, door, reason) for verb in all_verbs() for door, reason in verb.missing()]
+
+
+def checked(request: Q) -> Q:
+    """Return the request if its values fit their types and limits. Raises InvalidInput."""
+    values = {name: getattr(request, name) for name in request.__struct_fields__}
+    try:
+        return msgspec.convert(values, type(request))
+    except msgspec.ValidationError as error:
+        from kept.memory.verbs.arguments import explained  # uses reflection, and is needed only after a mistake
+
+        raise explained(error, type(request), values) from None
+
+
+def perform(context: Context, verb: "Verb[Q, A]", request: Q) -> A:
+    """Check the request, do the work, and send each signal of it once. Raises InvalidInput for a wrong argument."""
+    asked = checked(request)
+    with context.signals.gathered(verb.name):
+        return verb.run(context, asked)

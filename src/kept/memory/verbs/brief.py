@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from kept.memory import brief
-from kept.memory.brief import Shared
 from kept.memory.context import Context
+from kept.memory.share import Shared
+from kept.memory.share import share as share_with
 from kept.memory.verbs.declare import Returns, Tool, Verb
 from kept.memory.verbs.fields import FilesAtHand, about
 from kept.model import Briefing
@@ -69,12 +70,19 @@ def briefing(context: Context, asked: Brief) -> Briefing:
         head_tail=asked.head_tail,
         max_chars=asked.max_chars,
     )
-    return brief.briefing(context, request)
+    return brief.briefing(context, request, on_new_session=_finish_the_last)
+
+
+def _finish_the_last(context: Context, session: str) -> None:
+    """Finish the last session, if it is over and nobody did, so that its end can be told."""
+    from kept.memory import sessions  # extracts findings, which most briefings do without
+
+    sessions.finish_silent(context, besides=session, most=1)
 
 
 def share(context: Context, asked: Share) -> Shared:
     """Write a message for a skill."""
-    return brief.share(
+    return share_with(
         context,
         to=asked.to,
         action=asked.action,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from kept.memory import knowledge, undo, write
+from kept.memory import change, knowledge, undo
 from kept.memory.context import Context, Events
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import MAX_TEXT_CHARS, Ref, about
@@ -54,39 +54,39 @@ class Undo(Struct, frozen=True, kw_only=True):
 
 def reinforce(context: Context, asked: One) -> Memory:
     """Raise the feedback and count a use."""
-    return write.reinforce(context, asked.ref)
+    return change.reinforce(context, asked.ref)
 
 
 def demote(context: Context, asked: One) -> Memory:
     """Lower the feedback."""
-    return write.demote(context, asked.ref)
+    return change.demote(context, asked.ref)
 
 
 def revise(context: Context, asked: Revise) -> Memory:
     """Correct a memory in place."""
     given = {name: getattr(asked, name) for name in ("content", "tags", "kind", "files", "importance")}
     wanted = {name: value for name, value in given.items() if value is not None}
-    return write.revise(context, asked.ref, wanted, session=asked.session)
+    return change.revise(context, asked.ref, wanted, session=asked.session)
 
 
 def pin(context: Context, asked: One) -> Memory:
     """Put a memory into every briefing."""
-    return write.pin(context, asked.ref)
+    return change.pin(context, asked.ref)
 
 
 def unpin(context: Context, asked: One) -> Memory:
     """End a pin."""
-    return write.unpin(context, asked.ref)
+    return change.unpin(context, asked.ref)
 
 
 def forget(context: Context, asked: One) -> Memory:
     """Hide a memory everywhere."""
-    return write.forget(context, asked.ref)
+    return change.forget(context, asked.ref)
 
 
 def restore(context: Context, asked: One) -> Memory:
     """Bring an archived or forgotten memory back."""
-    return write.restore(context, asked.ref)
+    return change.restore(context, asked.ref)
 
 
 def promote(context: Context, asked: Promote) -> Receipt:

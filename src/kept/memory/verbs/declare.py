@@ -5,14 +5,14 @@
     RECALL = Verb(name="recall", request=Recall, run=recall, ...)
 
 Every door is derived from the row: the method of `Kept`, `kept recall`, the tool `memory_query`, `GET /recall` and the
-slash command. A door adds wording and rendering, nothing else. `perform` is the one way from a request to its answer.
+slash command. A door adds wording and rendering, nothing else. `verbs.perform` is the one way from a request to its
+answer.
 Rule: a door that lacks a verb says why, in `NotHere`, in words that a user would accept.
 """
 
 from collections.abc import Callable
 from typing import Any, Generic, Literal, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from kept.memory.context import Context
@@ -84,24 +84,9 @@ class Verb(Struct, Generic[Q, A], frozen=True, kw_only=True):
         found: str | Tool | NotHere = getattr(self, door)
         return found
 
+    def missing(self) -> "list[tuple[Door, str]]":
+        """Return the doors that do not have the verb, each with the reason."""
+        return [(door, found.reason) for door in DOORS if isinstance(found := self.at(door), NotHere)]
+
 
 AnyVerb = Verb[Any, Any]
-
-
-def checked(request: Q) -> Q:
-    """Return the request if its values fit their types and limits. Raises InvalidInput."""
-    values = {name: getattr(request, name) for name in request.__struct_fields__}
-    try:
-        return msgspec.convert(values, type(request))
-    except msgspec.ValidationError as error:
-        # Only after a mistake: the module needs reflection, which a hook does without.
-        from kept.memory.verbs.arguments import explained
-
-        raise explained(error, type(request), values) from None
-
-
-def perform(context: Context, verb: Verb[Q, A], request: Q) -> A:
-    """Check the request, do the work, and send each signal of it once. Raises InvalidInput for a wrong argument."""
-    asked = checked(request)
-    with context.signals.gathered(verb.name):
-        return verb.run(context, asked)

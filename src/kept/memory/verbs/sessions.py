@@ -8,8 +8,9 @@ from kept.errors import NotFound
 from kept.memory import sessions
 from kept.memory.context import Context, Memories, Sessions
 from kept.memory.receipts import Explained, explain_session
-from kept.memory.sessions import Flushed, OpenSession
-from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb, checked
+from kept.memory.sessions import FlushResult, OpenSession
+from kept.memory.verbs import checked
+from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import Limit, Moment, SessionName, about
 from kept.memory.window import Window
 from kept.model import Memory, Message, MessageRole, Session
@@ -144,7 +145,7 @@ def record(context: Context, asked: OneSession) -> dict[str, Any]:
     return existing(context, asked.session).record()
 
 
-def flush(context: Context, asked: OneSession) -> Flushed:
+def flush(context: Context, asked: OneSession) -> FlushResult:
     """Store findings and a summary of the session so far."""
     return existing(context, asked.session).flush()
 
@@ -154,7 +155,7 @@ def compact(context: Context, asked: Compact) -> Window:
     return existing(context, asked.session).compact(force=asked.force)
 
 
-def finish(context: Context, asked: Finish) -> Flushed:
+def finish(context: Context, asked: Finish) -> FlushResult:
     """End a session."""
     return existing(context, asked.session).finish(fast=asked.fast)
 
@@ -281,7 +282,7 @@ FLUSH = Verb(
     request=OneSession,
     run=flush,
     effect="writes",
-    returns=Returns(Flushed, "How many findings, and the ref of the summary."),
+    returns=Returns(FlushResult, "How many findings, and the ref of the summary."),
     python="session().flush",
     cli="session flush",
     mcp=NotHere("The host's hooks flush before it compacts."),
@@ -308,7 +309,7 @@ FINISH = Verb(
     request=Finish,
     run=finish,
     effect="writes",
-    returns=Returns(Flushed, "How many findings were stored and promoted."),
+    returns=Returns(FlushResult, "How many findings were stored and promoted."),
     python="session().finish",
     cli="session finish",
     mcp=NotHere("The host's hooks begin and end the session of an agent."),

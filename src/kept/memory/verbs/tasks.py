@@ -9,7 +9,8 @@ from kept.memory import narratives, tasks
 from kept.memory.context import Context, Memories, Ref, Tasks
 from kept.memory.narratives import ListedNarrative, Narrative
 from kept.memory.tasks import OpenTask
-from kept.memory.verbs.declare import Returns, Tool, Verb, checked
+from kept.memory.verbs import checked
+from kept.memory.verbs.declare import Returns, Tool, Verb
 from kept.memory.verbs.fields import TaskName, about
 from kept.model import Memory, Receipt, Task, TaskState
 

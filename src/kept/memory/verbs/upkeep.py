@@ -10,7 +10,7 @@ from msgspec import Struct
 from kept.memory import store, upkeep, vectors
 from kept.memory.context import Context, Memories
 from kept.memory.store import Examined, Leak
-from kept.memory.upkeep import Upkept
+from kept.memory.upkeep import UpkeepReport
 from kept.memory.verbs.declare import NO_AGENT, NO_SERVER, NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, about
 from kept.model import Tier
@@ -63,7 +63,7 @@ class VectorsOn(Struct, frozen=True, kw_only=True):
     progress: Annotated[Any, PYTHON_ONLY] = None
 
 
-def run(context: Context, asked: Upkeep) -> Upkept:
+def run(context: Context, asked: Upkeep) -> UpkeepReport:
     """Confirm or archive memories that are due, and make room."""
     return upkeep.run(context, dry_run=asked.dry_run)
 
@@ -145,7 +145,7 @@ UPKEEP = Verb(
     request=Upkeep,
     run=run,
     effect="writes",
-    returns=Returns(Upkept, "What was done, or would be."),
+    returns=Returns(UpkeepReport, "What was done, or would be."),
     python="upkeep",
     cli="upkeep",
     mcp=Tool("memory_upkeep"),

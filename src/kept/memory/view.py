@@ -1,0 +1,97 @@
+"""One view: where it is, how it was found, and the result of an edit.
+
+The nouns that `views` shares with `memory_md` and `tasks_json`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from kept.memory.context import Context
+from kept.model import Source
+from kept.ports import Storage, Transaction
+
+IN_PROJECT = "./"  # how `memory_path` begins when the file is in the project's own directory
+PERSON = "user"
+
+Signature = tuple[int, int, int]
+Ask = Callable[[str, Sequence[str]], bool]  # a question, and the lines it is about
+
+
+class ViewPlace(Struct, frozen=True, kw_only=True):
+    """Where a view is. Below `root` no symbolic link is followed. `is_shared`: others may write it, in a repository."""
+
+    name: str
+    path: Path
+    root: Path
+    storage: Storage
+    is_shared: bool = False
+    mark: str = ""  # of the home, where several share the storage
+
+    @property
+    def key(self) -> str:
+        """The name of the notes about this file; another place is another file."""
+        return f"{self.mark}{IN_PROJECT if self.is_shared else ''}{self.path.relative_to(self.root).as_posix()}"
+
+
+class Seen(NamedTuple):
+    """A file as it was found; None where there is none."""
+
+    text: str | None
+    signature: Signature | None
+
+
+class Synced(Struct, kw_only=True):
+    """What was done with one view. `waiting` says why nothing was: a person has to look at it."""
+
+    name: str
+    path: str
+    is_written: bool = False
+    added: list[str] = []  # refs of memories, or ids of tasks, as everywhere here
+    changed: list[str] = []
+    removed: list[str] = []
+    notes: list[str] = []
+    waiting: str = ""
+
+    @property
+    def has_edits(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+class Outcome(Struct, kw_only=True):
+    """What a view makes of a file: its new text, what to note about it, and before it is replaced."""
+
+    text: str
+    note: Mapping[str, Any]
+    note_before: Mapping[str, Any]
+
+
+class Waiting(Exception):
+    """A person has to decide first. Never leaves the views."""
+
+
+class FileView(Protocol):
+    """One kind of view: what an edit means, and how the file should look."""
+
+    place: ViewPlace
+
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
+        """Take the edits of the file in, and say how it should look. Raises Waiting; then nothing is changed."""
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """On which terms edits are taken in.
+
+    `ask`: a person is there; None: nobody is, and many lines gone at once wait. `is_asked_for`: somebody wants the
+    files to be in step now; else the edits of a shared file wait as well.
+    """
+
+    ask: Ask | None = None
+    is_asked_for: bool = False
+
+
+def person_source(context: Context) -> Source:
+    """Return the source of a text that somebody typed into a view."""
+    return Source(origin="user", agent=context.person or PERSON)
