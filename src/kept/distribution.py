@@ -18,8 +18,6 @@ VERSION = "0.2.0"  # the build reads it from here
 
 def install_line(extra: str = "", *options: str) -> str:
     """Return the pip command that installs Kept with an extra, from the place where this installation came from."""
-    import shlex  # only a hint needs it, and every command loads this module
-
     wanted = f"[{extra}]" if extra else ""
     origin = _origin()
     url: str = origin.get("url", "")
@@ -33,7 +31,14 @@ def install_line(extra: str = "", *options: str) -> str:
         target = f"{NAME}{wanted} @ {vcs['vcs']}+{url}@{vcs['commit_id']}"
     else:
         target = f"{NAME}{wanted}"
-    return shlex.join(["pip", "install", *options, target])
+    return " ".join(["pip", "install", *options, _quoted(target)])
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell takes it."""
+    if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _origin() -> dict[str, Any]:

@@ -6,21 +6,18 @@ Rule: through apsw alone; a file that two SQLite libraries of one process have o
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from kept.errors import InvalidInput
-
-if TYPE_CHECKING:
-    import apsw
 
 BUSY_MS = 5_000  # for a program that is just committing
 
 
 @contextmanager
-def open_read_only(database: Path, program: str) -> "Iterator[apsw.Connection]":
+def open_read_only(database: Path, program: str) -> Iterator[apsw.Connection]:
     """The database as it is now: one transaction, which sees nothing that is written later. Raises InvalidInput."""
-    import apsw  # who has no such database, and keeps memories in PostgreSQL, need not load it
-
     try:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(f"{database.absolute().as_uri()}?mode=ro", flags=flags)

@@ -291,13 +291,12 @@ def _parse_json(text: str) -> Any:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        from ruamel.yaml import YAML  # an optional package
-        from ruamel.yaml import error as yaml_error
+        from ruamel import yaml  # an optional package
     except ImportError:
         raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
-        return YAML(typ="safe", pure=True).load(text)
-    except (yaml_error.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        return yaml.YAML(typ="safe", pure=True).load(text)
+    except (yaml.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # All but the first come through for malformed tagged values. The error itself quotes the text: not shown.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark else ""

@@ -5,6 +5,7 @@ Rule: reading creates nothing. A space is made, on disk and in the registry, by 
 """
 
 import shutil
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from datetime import datetime
@@ -430,6 +431,5 @@ def _is_within(there: Place, here: Place) -> bool:
 
 
 def _digest(text: str) -> str:
-    from hashlib import blake2b  # loads OpenSSL: 3 ms that only a project of a team needs
 
     return blake2b(text.encode(), digest_size=8).hexdigest()

@@ -8,6 +8,7 @@ Rule of a block: its generator yields once; an error of the block is raised at i
 
 import os
 import zlib
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache, wraps
@@ -72,7 +73,6 @@ def tombstone(key: bytes, fingerprint: str) -> str:
 
     It ends with a checksum of itself: a mark that changed on the disk would say nothing, and nobody would know.
     """
-    from hashlib import blake2b  # loads OpenSSL: 3 ms that a process which only reads need not spend
 
     mark = blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
     return f"{mark}{zlib.crc32(mark.encode()):08x}"

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kept.memory import brief
 from kept.memory.context import Context
-from kept.memory.share import Shared
+from kept.memory.share import SHARE_TOKENS, Shared
 from kept.memory.share import share as share_with
 from kept.memory.verbs.declare import Returns, Tool, Verb
 from kept.memory.verbs.fields import FilesAtHand, about
@@ -51,7 +51,7 @@ class Share(Struct, frozen=True, kw_only=True):
         None
     )
     budget_tokens: (
-        Annotated[int, about(f"Tokens at most; by default {brief.SHARE_TOKENS:,}.", metavar="TOKENS", least=0)] | None
+        Annotated[int, about(f"Tokens at most; by default {SHARE_TOKENS:,}.", metavar="TOKENS", least=0)] | None
     ) = None
     files: FilesAtHand = ()
 
