@@ -60,7 +60,7 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp
 
     Global drafts come first, in one transaction: a person agrees to all of them, or nothing is stored at all.
     """
-    receipts = {place: one for place, one in enumerate(prepared) if isinstance(one, Receipt)}
+    receipts: dict[int, Receipt] = {}
     shared, own = _by_space(prepared)
     project = context.owned() if own else None
     stamp = stamp or context.stamp(shared=bool(shared))
@@ -69,7 +69,7 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp
     for storage, batch in batches:
         done = _store_batch(context, storage, [one for _, one in batch], stamp)
         receipts |= {place: receipt for (place, _), receipt in zip(batch, done, strict=True)}
-    return [receipts[place] for place in range(len(prepared))]
+    return [one if isinstance(one, Receipt) else receipts[place] for place, one in enumerate(prepared)]
 
 
 def _batches(drafts: list[Placed]) -> Iterator[list[Placed]]:
