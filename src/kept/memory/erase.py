@@ -814,9 +814,9 @@ def _write_mirrors(context: Context, storage: Storage, sessions: Sequence[str], 
     if now.is_dir():
         write_session_index(now, storage.reading)
     home = context.spaces.files_folder() or now
+    earlier = [path for path in home.rglob("*.jsonl") if path.stem in sessions and path.parent != now]
     with storage.reading() as reader:
-        for path in [one for one in home.rglob("*.jsonl") if one.stem in sessions and one.parent != now]:
-            found["files"] += rewrite_mirror(path.parent, reader, path.stem)
+        found["files"] += sum(rewrite_mirror(path.parent, reader, path.stem) for path in earlier)
 
 
 def _receipt(name: str, found: Counter[str], cleaning: Cleaning, hints: Sequence[str]) -> Receipt:

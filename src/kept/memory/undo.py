@@ -6,6 +6,7 @@ of events, so it can be undone as well; where it touches two spaces, it happens 
 
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from kept import ids, journal
@@ -106,9 +107,9 @@ def _newest_in(context: Context, storage: Storage, passed: Container[str]) -> _C
     is_global = storage.space == GLOBAL
     here = project.space if is_global and project is not None else None
     with storage.reading() as reader:
-        events = (event for event in _newest_first(reader) if event.group not in passed)
+        events: Iterator[Event] = (event for event in _newest_first(reader) if event.group not in passed)
         if here is not None and actor.role == "project":
-            events = (event for event in events if _is_from(event, here))
+            events = filter(partial(_is_from, project=here), events)
         group = journal.newest_undoable(events, context.signature)
         if group is None:
             return None

@@ -62,10 +62,14 @@ class Round(Struct, eq=False):
         self.due += [memories[number].id for number in due if number < visited]
         if self.most is not None or len(self.due) >= BATCH:
             self.settle()
-        for aged in map(self._aged, memories[:visited]):
+        self._weigh(memories[:visited])
+        return visited
+
+    def _weigh(self, memories: Sequence[Memory]) -> None:
+        """Add the memories that stay to the load of the store."""
+        for aged in map(self._aged, memories):
             if not aged.is_archived:
                 self.load.add(aged)
-        return visited
 
     def settle(self) -> None:
         """Make the changes that were put off to save transactions."""

@@ -67,8 +67,7 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp
     batches = [(context.ensure_shared(), shared)] if shared else []
     batches += [] if project is None else [(project, batch) for batch in _batches(own)]
     for storage, batch in batches:
-        done = _store_batch(context, storage, [one for _, one in batch], stamp)
-        receipts |= {place: receipt for (place, _), receipt in zip(batch, done, strict=True)}
+        receipts |= _store_batch(context, storage, batch, stamp)
     return [one if isinstance(one, Receipt) else receipts[place] for place, one in enumerate(prepared)]
 
 
@@ -87,10 +86,12 @@ def _by_space(prepared: Sequence[pipeline.Ready | Receipt]) -> tuple[list[Placed
     return shared, own
 
 
-def _store_batch(context: Context, storage: Storage, batch: Sequence[pipeline.Ready], stamp: Stamp) -> Receipts:
-    receipts = context.write(storage, lambda tx: pipeline.store(tx, batch, place(storage, stamp.at)), stamp=stamp)
+def _store_batch(context: Context, storage: Storage, batch: Sequence[Placed], stamp: Stamp) -> dict[int, Receipt]:
+    """Store a batch in one transaction. Returns the receipts by their places."""
+    ready = [one for _, one in batch]
+    receipts = context.write(storage, lambda tx: pipeline.store(tx, ready, place(storage, stamp.at)), stamp=stamp)
     context.tell_write(storage, sum(map(grown_by, receipts)))
-    return receipts
+    return {number: receipt for (number, _), receipt in zip(batch, receipts, strict=True)}
 
 
 def place(storage: Storage, at: datetime) -> pipeline.Destination:
