@@ -152,8 +152,8 @@ def _brief(
     if context.is_off(situation.session):
         paused = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
         return Briefing(style=order.style, budget=order.total, error=paused)
-    if on_new_session is not None and situation.session is not None and _is_new(situation.session, storages):
-        on_new_session(context, situation.session)
+    if on_new_session is not None and _is_new(situation.session, storages):
+        on_new_session(context, situation.session or "")
     told = gather(context, situation, storages, now, is_hook=delivery is not None)
     briefing = compose(told.material, order)
     if delivery is not None:
@@ -177,7 +177,10 @@ def _brief(
     return replace(briefing, receipt=receipt)
 
 
-def _is_new(session: str, storages: Storages) -> bool:
+def _is_new(session: str | None, storages: Storages) -> bool:
+    """Return True for a session that no storage knows."""
+    if session is None:
+        return False
     for storage in storages:
         with storage.reading() as reader:
             if reader.session(session) is not None:

@@ -72,6 +72,10 @@ class ErasePlan(Struct):
         return not (self.memories or self.quoting or self.is_talk or self.tasks or self.aliases)
 
     @property
+    def n_live(self) -> int:
+        return sum(not memory.is_archived for memory in self.memories.values())
+
+    @property
     def is_talk(self) -> bool:
         return bool(self.sessions or self.messages or self.whole)
 
@@ -146,9 +150,9 @@ def _carry_out(context: Context, plans: dict[str, ErasePlan], wanted: Wanted) ->
                 raise
             cleaning.left += [memory.ref for memory in (*plan.memories.values(), *plan.quoting.values())]
             plan.found.clear()
-            continue
-        _clean(context, plan, wanted, cleaning)
-        context.tell_write(storage, -sum(not memory.is_archived for memory in plan.memories.values()))
+        else:
+            _clean(context, plan, wanted, cleaning)
+            context.tell_write(storage, -plan.n_live)
     try:
         cleaning.merged = context.spaces.drop_merged()
     except KeptError as error:
@@ -791,18 +795,17 @@ def _without_sentences(reader: Reader, message: Message) -> Message:
 
 def _write_mirrors(context: Context, storage: Storage, sessions: Sequence[str], found: Counter[str]) -> None:
     """Write the files of the touched sessions again, also where `sessions_path` pointed to before."""
-    now = context.spaces.sessions_folder() if storage.space != GLOBAL else None
-    if now is None or not sessions:
+    now = context.spaces.sessions_folder()
+    if now is None or storage.space == GLOBAL or not sessions:
         return
     with storage.reading() as reader:
         found["files"] += sum(rewrite_mirror(now, reader, name) for name in sessions)
     if now.is_dir():
         write_session_index(now, storage.reading)
     home = context.spaces.files_folder() or now
-    mirrors = {f"{name}.jsonl": name for name in sessions}
+    earlier = [path for path in home.rglob("*.jsonl") if path.stem in sessions and path.parent != now]
     with storage.reading() as reader:
-        for path in [one for one in home.rglob("*.jsonl") if one.name in mirrors and one.parent != now]:
-            found["files"] += rewrite_mirror(path.parent, reader, mirrors[path.name])
+        found["files"] += sum(rewrite_mirror(path.parent, reader, path.stem) for path in earlier)
 
 
 def _receipt(name: str, found: Counter[str], cleaning: Cleaning, hints: Sequence[str]) -> Receipt:

@@ -79,11 +79,8 @@ def open_session(
     """
     at = context.now()
     name = check_session_name(id if id is not None else f"{at:%Y%m%d-%H%M%S}-{random_hex(4)}")
-    for value in (agent, parent, cwd):
-        if value is not None:
-            check_text(value, "The name", MAX_NAME_CHARS)
+    agent, parent, cwd = map(_safe_name, (agent, parent, cwd))
     check_name(name, "A session id")
-    agent, parent, cwd = (None if value is None else redact(value).text for value in (agent, parent, cwd))
     storage = context.owned()
     with storage.reading() as reader:
         known = reader.session(name)
@@ -103,6 +100,14 @@ def open_session(
         opened.tell_write(shared)
     opened.recover()
     return opened
+
+
+def _safe_name(given: str | None) -> str | None:
+    """Return a name without its secrets. Raises InvalidInput if it cannot be one."""
+    if given is None:
+        return None
+    check_text(given, "The name", MAX_NAME_CHARS)
+    return redact(given).text
 
 
 def run_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":

@@ -208,9 +208,13 @@ def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[E
         repaired = repair(path, now=now) if fix else []
         findings = examine(path, now=now, deep=deep)
         examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
-    if fix and not any(finding.level == "problem" for one in examined for finding in one.findings):
+    if fix and not any(map(_has_problem, examined)):
         finish_files(context)
     return [*_examined_database(context), *examined]
+
+
+def _has_problem(examined: Examined) -> bool:
+    return any(finding.level == "problem" for finding in examined.findings)
 
 
 def _examined_database(context: Context) -> list[Examined]:

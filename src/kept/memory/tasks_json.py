@@ -112,11 +112,11 @@ class TasksFile:
                     done.changed.append(known.name)
         except (KeptError, TypeError, ValueError) as error:
             leave.add(number)
-            why = error.message if isinstance(error, KeptError) else "a field has a wrong type."
+            why = getattr(error, "message", "a field has a wrong type.")
             done.notes.append(f"{(id or 'A task')[:60]} was not taken in: {why}")
 
     def _add(self, tx: Transaction, id: str | None, task: Mapping[str, Any]) -> Task:
-        given = self._cleaned({name: task[name] for name in page.FIELDS if task.get(name) is not None})
+        given = self._cleaned(_given_fields(task))
         state = given.pop("status", "pending")
         name = None if id is None else tasks.check_task_id(id)
         if state not in (*tasks.ENDS, "pending"):
@@ -176,6 +176,10 @@ class TasksFile:
             return
         tasks.change_state(tx, task, "cancelled")
         done.removed.append(id)
+
+
+def _given_fields(task: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: task[name] for name in page.FIELDS if task.get(name) is not None}
 
 
 def _parsed(text: str | None) -> page.TaskList:

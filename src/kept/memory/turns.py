@@ -50,10 +50,7 @@ def turn_context(
         "items": _listed("Cited in files:", [render_entry(entry, "", "text") for entry in items]),
         "tasks": _listed("Open tasks:", [_task_line(task) for task in unfinished]),
     }
-    results = [message for message in shown.messages if message.role == "tool_result"]
-    parts = {name: tokens.estimate(part) for name, part in texts.items()}
-    parts["tool_results"] = sum(map(message_tokens, results))
-    parts["history"] = shown.tokens - parts["tool_results"]
+    parts = _measured(texts, shown)
     return TurnContext(
         system=system,
         memory=memory,
@@ -64,6 +61,14 @@ def turn_context(
         parts=parts,
         tokens=sum(parts.values()),
     )
+
+
+def _measured(texts: Mapping[str, str], shown: Window) -> dict[str, int]:
+    """Return the tokens of each part."""
+    parts = {name: tokens.estimate(part) for name, part in texts.items()}
+    parts["tool_results"] = sum(message_tokens(one) for one in shown.messages if one.role == "tool_result")
+    parts["history"] = shown.tokens - parts["tool_results"]
+    return parts
 
 
 def _listed(heading: str, lines: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ of events, so it can be undone as well; where it touches two spaces, it happens 
 
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from kept import ids, journal
@@ -97,21 +98,24 @@ def _newest_group(context: Context, storages: Storages) -> str:
 
 def _newest_change(context: Context, storages: Storages, passed: Container[str] = ()) -> _Change | None:
     """The actor's newest change that stands, but for the groups that are passed over."""
-    actor, project = context.actor_here(), context.spaces.project()
-    newest: list[_Change] = []
-    for storage in storages:
-        is_global = storage.space == GLOBAL
-        here = project.space if is_global and project is not None else None
-        with storage.reading() as reader:
-            events = (event for event in _newest_first(reader) if event.group not in passed)
-            if here is not None and actor.role == "project":
-                events = (event for event in events if _is_from(event, here))
-            group = journal.newest_undoable(events, context.signature)
-            if group is not None:
-                own = reader.events(group=group)
-                position = None if here is None else ids.position_of(group, here)
-                newest.append(_Change(own[0].seq if position is None else position, is_global, group, own))
+    newest = filter(None, (_newest_in(context, storage, passed) for storage in storages))
     return max(newest, default=None, key=lambda change: change[:3])
+
+
+def _newest_in(context: Context, storage: Storage, passed: Container[str]) -> _Change | None:
+    actor, project = context.actor_here(), context.spaces.project()
+    is_global = storage.space == GLOBAL
+    here = project.space if is_global and project is not None else None
+    with storage.reading() as reader:
+        events: Iterator[Event] = (event for event in _newest_first(reader) if event.group not in passed)
+        if here is not None and actor.role == "project":
+            events = filter(partial(_is_from, project=here), events)
+        group = journal.newest_undoable(events, context.signature)
+        if group is None:
+            return None
+        own = reader.events(group=group)
+    position = None if here is None else ids.position_of(group, here)
+    return _Change(own[0].seq if position is None else position, is_global, group, own)
 
 
 def _is_since(change: _Change | None, narrative: Turn) -> bool:

@@ -58,14 +58,18 @@ class Round(Struct, eq=False):
     def age(self, memories: Sequence[Memory]) -> int:
         """End the quarantines and shelf lives that are over. Returns how many of the memories were visited."""
         due = [number for number, memory in enumerate(memories) if self._decide(memory)]
-        visited = len(memories) if self.most is None or len(due) <= self.most else due[self.most]
+        visited = due[self.most] if self.most is not None and len(due) > self.most else len(memories)
         self.due += [memories[number].id for number in due if number < visited]
         if self.most is not None or len(self.due) >= BATCH:
             self.settle()
-        for memory in memories[:visited]:
-            if not (aged := self._aged(memory)).is_archived:
-                self.load.add(aged)
+        self._weigh(memories[:visited])
         return visited
+
+    def _weigh(self, memories: Sequence[Memory]) -> None:
+        """Add the memories that stay to the load of the store."""
+        for aged in map(self._aged, memories):
+            if not aged.is_archived:
+                self.load.add(aged)
 
     def settle(self) -> None:
         """Make the changes that were put off to save transactions."""

@@ -60,16 +60,15 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp
 
     Global drafts come first, in one transaction: a person agrees to all of them, or nothing is stored at all.
     """
-    receipts = {place: one for place, one in enumerate(prepared) if isinstance(one, Receipt)}
+    receipts: dict[int, Receipt] = {}
     shared, own = _by_space(prepared)
     project = context.owned() if own else None
     stamp = stamp or context.stamp(shared=bool(shared))
     batches = [(context.ensure_shared(), shared)] if shared else []
     batches += [] if project is None else [(project, batch) for batch in _batches(own)]
     for storage, batch in batches:
-        done = _store_batch(context, storage, [one for _, one in batch], stamp)
-        receipts |= {place: receipt for (place, _), receipt in zip(batch, done, strict=True)}
-    return [receipts[place] for place in range(len(prepared))]
+        receipts |= _store_batch(context, storage, batch, stamp)
+    return [one if isinstance(one, Receipt) else receipts[place] for place, one in enumerate(prepared)]
 
 
 def _batches(drafts: list[Placed]) -> Iterator[list[Placed]]:
@@ -87,10 +86,12 @@ def _by_space(prepared: Sequence[pipeline.Ready | Receipt]) -> tuple[list[Placed
     return shared, own
 
 
-def _store_batch(context: Context, storage: Storage, batch: Sequence[pipeline.Ready], stamp: Stamp) -> Receipts:
-    receipts = context.write(storage, lambda tx: pipeline.store(tx, batch, place(storage, stamp.at)), stamp=stamp)
+def _store_batch(context: Context, storage: Storage, batch: Sequence[Placed], stamp: Stamp) -> dict[int, Receipt]:
+    """Store a batch in one transaction. Returns the receipts by their places."""
+    ready = [one for _, one in batch]
+    receipts = context.write(storage, lambda tx: pipeline.store(tx, ready, place(storage, stamp.at)), stamp=stamp)
     context.tell_write(storage, sum(map(grown_by, receipts)))
-    return receipts
+    return {number: receipt for (number, _), receipt in zip(batch, receipts, strict=True)}
 
 
 def place(storage: Storage, at: datetime) -> pipeline.Destination:
