@@ -59,7 +59,7 @@ else:
 
     def __getattr__(name):
         """Fetch a public name from its module, and keep it here."""
-        from importlib import import_module
+        from importlib import import_module  # a program that uses no name of ours does without it
 
         for module, names in _HOMES.items():
             if name in names.split():

@@ -12,7 +12,7 @@ from kept import worth
 from kept.errors import InvalidInput
 from kept.memory import trust
 from kept.memory.context import Context, Ref, as_it_is
-from kept.memory.summaries import leave_out
+from kept.memory.session_summary import leave_out
 from kept.memory.write import check_not_cited
 from kept.model import Memory, replace
 from kept.ports import Transaction

@@ -25,8 +25,8 @@ from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref
 from kept.memory.findings import MESSAGE_REF, find_message
 from kept.memory.knowledge import FROM_UID
 from kept.memory.library import write_items_json
+from kept.memory.session_summary import unlabelled
 from kept.memory.sessions import OpenSession
-from kept.memory.summaries import unlabelled
 from kept.memory.tasks import OpenTask
 from kept.model import ERASED, GLOBAL, Alias, Event, Memory, Message, Receipt, Session, Task, replace
 from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction

@@ -16,7 +16,7 @@ from msgspec import Struct
 from kept.errors import NotFound
 from kept.memory import counts, write
 from kept.memory.context import Context, Memories
-from kept.memory.summaries import summary_in, summary_of, tellable
+from kept.memory.session_summary import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace

@@ -24,7 +24,7 @@ NOBODY = "agent"  # whose memory it is where nobody is named
 
 
 class Layout(Struct, frozen=True, kw_only=True):
-    """What was written."""
+    """The folder that was written, with counts."""
 
     folder: str
     agents: list[str]

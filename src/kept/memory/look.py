@@ -18,7 +18,7 @@ from kept.memory import brief, read
 from kept.memory.context import Context, Events, Memories, Ref
 from kept.memory.findings import find_message, findings_of, message_id_of
 from kept.memory.receipts import Explained, explain_session
-from kept.memory.summaries import summary_of
+from kept.memory.session_summary import summary_of
 from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
 from kept.ports import Reader, Where
 from kept.recall import RecallScope, Request, profile_of

@@ -23,8 +23,8 @@ from kept.memory import counts, trust, views, write
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import FindingsUpdate, findings_of, promote, summarized, take
 from kept.memory.receipts import Explained, explain_session
+from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn
-from kept.memory.summaries import ancestors, summary_of, tellable
 from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Window, message_tokens, stands_for, window

@@ -296,7 +296,7 @@ def _parse_yaml(text: str) -> Any:
         raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
         return yaml.YAML(typ="safe", pure=True).load(text)
-    except (yaml.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (yaml.error.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # All but the first come through for malformed tagged values. The error itself quotes the text: not shown.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark else ""

@@ -203,6 +203,11 @@ def _help_without_command(**_options: Any) -> None:
         show_help(ctx)
 
 
+def _module(name: str) -> Any:
+    """Import the module of a command when the command is called or shown."""
+    return import_module(f"{__package__}.{name}")
+
+
 class Group(Command, click.Group):
     """A command that has commands of its own. Without one of them it shows its help."""
 
@@ -230,7 +235,7 @@ class Group(Command, click.Group):
 
     def _derived(self) -> "dict[str, Command]":
         """Return the derived commands by their names. Like the modules of the catalog, theirs is loaded when needed."""
-        found: dict[str, Command] = import_module(f"{__package__}.{WHOLE}").commands_below(self.name or "")
+        found: dict[str, Command] = _module(WHOLE).commands_below(self.name or "")
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -287,7 +292,7 @@ class Root(Group):
         entry = self._catalog.get(cmd_name)
         if entry is None:
             return None
-        module = import_module(f"{__package__}.{entry.module}")
+        module = _module(entry.module)
         found: click.Command | None = (
             module.command_at(cmd_name) if entry.module == WHOLE else getattr(module, f"{cmd_name}_command", None)
         )
