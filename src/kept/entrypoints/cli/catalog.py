@@ -61,7 +61,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "narratives": {"narrative": "Keep memories of one running story together: begin, end, list, show."},
     },
-    "Deciding": {
+    "Review and pauses": {
         "manage": {
             "conflicts": "Show memories that contradict each other.",
             "resolve": "Settle a conflict: one memory stays, the other is archived.",
@@ -91,7 +91,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "slash": {"slash": "Run a slash command, as typed into a chat."},
     },
-    "Taking along": {
+    "Import and export": {
         "exchange": {
             "import": "Bring in memories and conversations that another program, or Kept elsewhere, has kept.",
             "export": "Write all memories to a file, for Kept elsewhere or for other programs.",
