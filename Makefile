@@ -45,6 +45,7 @@ lint: $(READY)  ## Style, types, layers, boundaries, generated pages
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.architecture
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python docs/stems.py --check
 
 bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
 	$(BIN)/python -m bench.cold_start
@@ -54,8 +55,9 @@ bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
 	$(BIN)/python -m bench.upkeep
 	$(BIN)/python -m bench.size
 
-docs: $(READY)  ## Write docs/cli.md and docs/settings.md
+docs: $(READY)  ## Write the generated pages, and the tables of stems
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/stems.py
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kept needs Python 3.11 or newer; this is " + sys.version)'
 

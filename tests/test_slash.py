@@ -306,3 +306,13 @@ def test_any_slash_line_gets_an_answer_or_a_kept_error(text: str, command: str) 
         except kept.KeptError as error:
             said = str(error)
         assert said
+
+
+def test_erasing_takes_the_word_yes_and_says_what_was_done(memory: kept.Kept) -> None:
+    say(memory, "/remember The staging cluster is called Harbor")
+    asked = slash.run(memory, "/memory erase 1")
+    assert not asked.done
+    assert str(asked) == "This cannot be undone. To do it, type: /memory erase 1 yes"
+    assert len(memory.list()) == 1
+    assert say(memory, "/memory erase 1 yes").startswith("Memory 1 is erased.")
+    assert memory.list() == []

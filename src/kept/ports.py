@@ -558,4 +558,3 @@ class Embedder(Protocol):
 
 
 Clock = Callable[[], datetime]
-TokenCounter = Callable[[str], int]

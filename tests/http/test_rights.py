@@ -30,7 +30,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         with server.memory() as memory:
             memory.session("talk", agent="claude")
             listener = deliver.Listener(session="talk", event="UserPromptSubmit")
-            assert "attic" in deliver.for_prompt(memory, "the deploy diary of Fridays", listener)
+            assert "attic" in memory.deliveries.for_prompt("the deploy diary of Fridays", listener)
             memory.recall("deploy diary Fridays")
         folder = server.home.parent / "other-app"
         (folder / ".git").mkdir(parents=True)

@@ -21,6 +21,7 @@ from kept.entrypoints.answers import answer_lines
 from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept, verbs
+from kept.memory.brief import trust_mark
 from kept.memory.verbs.arguments import Argument, build, wire_arguments
 from kept.memory.verbs.declare import AnyVerb
 from kept.memory.verbs.read import ListMemories
@@ -28,11 +29,11 @@ from kept.memory.verbs.recall import Recall
 from kept.memory.verbs.remember import Remember
 from kept.memory.verbs.switches import Configure
 from kept.model import Memory, Source, canonical_kind, replace
-from kept.recall.briefing.render import trust_mark
 from kept.settings import Settings
 from kept.tables import PRESETS
 
 OPTION = re.compile(r'(?:(?<=\s)|^)--(?P<name>[\w-]+)(?:(?:=|\s+)(?P<value>"[^"]*"|(?!--)\S+))?')
+ERASE = "erase"  # which a person confirms by the word yes
 DEFAULTS = {"/memory alias": "/memory alias list"}
 Choose = Callable[[str, Sequence[Memory]], int | str | None]  # which of these? a ref, or None for none of them
 
@@ -121,6 +122,11 @@ def _derived(verb: AnyVerb) -> SlashCommand:
     options = "" if all(one.is_positional for one in arguments) else "[--OPTION VALUE]"
 
     def run(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+        if verb.name == ERASE:
+            words, _, last = argument.rpartition(" ")
+            if last.lower() != "yes":
+                return Answer(text=f"This cannot be undone. To do it, type: {verb.slash} {argument} yes")
+            argument = words
         given = values_of(arguments, argument)
         asked = build(verb.request, given, verb=str(verb.slash))
         answer = memory.perform(verb, asked)

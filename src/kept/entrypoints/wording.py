@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from kept.model import Receipt
 
+ERASURES = ("erased", "pending")  # the reasons of receipts of an erasure
+
 
 def refs(named: Iterable[str]) -> str:
     """Return refs as they stand in a sentence; conflicts without brackets."""
@@ -50,5 +52,7 @@ def receipt_lines(receipt: Receipt, **advice: str) -> list[str]:
     """Return all sentences about a draft, stored or refused."""
     if receipt.outcome == "refused":
         return [f"Not kept: {receipt.message}"]
+    if receipt.reason in ERASURES:
+        return [receipt.message]
     before, after = receipt_sentence(receipt)
     return [f"{before}[id:{receipt.ref}]{after}", *receipt_details(receipt, **advice)]

@@ -6,7 +6,6 @@
     nudge       the request to store something before the agent stops, if the setting `nudge` allows it
     background  the detached process: imports transcripts, finishes sessions, logs failures
     folder      the files that the hooks share, in the home
-    context     uses of an opened memory's inner context
 
 An agent waits for this program at every prompt. Three rules. It imports little (`startup` lists the stages), and slow
 work happens in the background process. It ends within its limit: the work runs in a thread, and when the time is over

@@ -1,10 +1,11 @@
 """The MCP server: `kept mcp`, the tools through which an agent recalls, stores and rates memories.
 
     protocol    the texts an agent reads: when and how to use its memory
-    tools       the tools: their arguments, and one function each
+    tools       the tools, derived from the verbs, and the wording of their answers
+    calls       a call and a tool
     graph       the nine tools of the reference server's knowledge graph, for `kept mcp --graph`
     mended      requests with half a character, which the SDK would leave without an answer
-    arguments   checking what a model sent, with errors that it can act on
+    graph_arguments checking what a model sent to a tool of the graph
     surroundings    which project and which session a call belongs to
     consent     asking a person through the client
     server      the official SDK around all of this

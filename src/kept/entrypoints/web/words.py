@@ -52,7 +52,7 @@ PAST = {
     "expire": "archived",
     "evict": "archived",
     "penalise": "weakened",
-    "keep": "kept",
+    "verify": "verified",
     "session": "began a session",
     "finish": "finished a session",
     "checkpoint": "saved findings of a session",

@@ -13,7 +13,7 @@ from kept.model import Receipt
 
 
 class Erase(Struct, frozen=True, kw_only=True):
-    """The memories, messages (`SESSION#12`) and sessions (`session:NAME`) to erase."""
+    """The memories, messages (`SESSION#12`), sessions, tasks and aliases to erase."""
 
     refs: Annotated[
         tuple[str, ...],
