@@ -24,6 +24,11 @@ from itertools import pairwise
 from operator import add
 from typing import Literal, cast
 
+try:  # as hashlib does, see above
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:  # before Python 3.12
+    from _sha256 import sha256  # type: ignore[import-not-found]
+
 TOKEN_CHARS = "_"
 """What a token may contain besides letters and digits."""
 
@@ -138,9 +143,8 @@ def fingerprint(text: str) -> str:
 
 def digest(value: str) -> str:
     """Hash a value with SHA-256: an allowance recognises it by this, and does not keep it."""
-    import hashlib  # loads OpenSSL, which takes 4 ms, and only a project with allowances needs it
-
-    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    hashed: str = sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashed
 
 
 NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}

@@ -9,7 +9,6 @@ numbers.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kept.distribution import install_line
 from kept.errors import InvalidInput, SettingsError
 
 if TYPE_CHECKING:
@@ -83,5 +82,7 @@ def numpy_or_error() -> Any:
     try:
         import numpy  # an optional package (extras `vector` and `onnx`), which takes 100 ms to import
     except ImportError:
+        from kept.distribution import install_line  # a prompt never gets here
+
         raise SettingsError("Vectors need numpy.", hint=f"Install it: {install_line('vector')}") from None
     return numpy

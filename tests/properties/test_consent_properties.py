@@ -54,6 +54,11 @@ NAMESPACES = ("aliases", "knowledge", "pauses", "reviews", "store", "vectors")
 NOT_WALKED = {
     "close",
     "subscribe",
+    "look",  # reads
+    "narratives",  # reads
+    "perform",  # the way of every verb below
+    "together",  # a group of other verbs
+    "documents",  # of the project alone
     "import_transcripts",  # adds messages to a project, as `session` does
     "store.doctor",  # examines files
     "store.move",  # the project alone, into a database

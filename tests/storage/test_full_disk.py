@@ -285,7 +285,7 @@ def test_an_erasure_that_cannot_clean_a_file_says_so_and_not_that_nothing_change
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr("kept.projects.files.replace_file", refuse)
+            patched.setattr("kept.memory.views.write_draft", refuse)
             receipt = memory.erase(1)
         assert receipt.reason == "pending"
         assert "Memory 1 is erased" in receipt.message

@@ -102,7 +102,11 @@ class Reviews(Namespace):
 
         For agents whose host cannot ask a person now.
         """
-        return perform(self._context, verbs.contradictions.PROPOSE, verbs.contradictions.Propose(draft=draft))
+        return perform(
+            self._context,
+            verbs.contradictions.PROPOSE,
+            verbs.contradictions.Propose(content=draft.content, draft=draft),
+        )
 
 
 class Files(Namespace):
@@ -119,15 +123,16 @@ class Files(Namespace):
 
     def take_edits(self) -> "list[Synced]":
         """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
-        from kept.memory import views  # a prompt does without it, and the verbs of files bring more along
-
-        return views.take_edits(self._context)
+        return self._read_edits(is_accompanied=False)
 
     def accompany(self) -> "list[Synced]":
         """Take edits in now, and write the files again on closing if anything was changed until then."""
-        from kept.memory import views  # as above
+        return self._read_edits(is_accompanied=True)
 
-        return views.accompany(self._context)
+    def _read_edits(self, *, is_accompanied: bool) -> "list[Synced]":
+        from kept.memory import views  # a prompt does without it, and the verbs of files bring more along
+
+        return views.accompany(self._context) if is_accompanied else views.take_edits(self._context)
 
     def status(self) -> "list[ViewStatus]":
         """Return where each file is, and whether it has edits."""

@@ -17,6 +17,7 @@ from threading import get_ident
 from typing import Any
 
 from kept.model import Hit, Signal, replace
+from kept.projects.files import warn as warn
 
 ADDED_UP = ("size", "delta", "results")  # numbers of a payload
 NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")
@@ -134,10 +135,3 @@ def without_secrets(said: str) -> str:
     from kept.writing.redact import redact  # compiles many patterns, and most commands have nothing to mask
 
     return redact(said).text
-
-
-def warn(message: str, *values: object, with_trace: bool = False) -> None:
-    """Log a warning; `with_trace`: with the error that is being handled."""
-    import logging  # slow to import, and hooks start often
-
-    logging.getLogger("kept").warning(message, *values, exc_info=with_trace)

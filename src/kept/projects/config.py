@@ -15,7 +15,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import default_home, platform_folder
@@ -291,12 +290,14 @@ def _parse_json(text: str) -> Any:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        from ruamel import yaml  # an optional package
+        import ruamel.yaml.error  # an optional package
     except ImportError:
+        from kept.distribution import install_line  # a prompt never gets here
+
         raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
-        return yaml.YAML(typ="safe", pure=True).load(text)
-    except (yaml.error.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        return ruamel.yaml.YAML(typ="safe", pure=True).load(text)
+    except (ruamel.yaml.error.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # All but the first come through for malformed tagged values. The error itself quotes the text: not shown.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark else ""

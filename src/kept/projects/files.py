@@ -40,11 +40,11 @@ def shown(value: object) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode()
 
 
-def warn(text: str) -> None:
-    """Log a warning. It is text for people, with paths, never with words of a memory."""
-    import logging  # slow to import, and rarely needed
+def warn(message: str, *values: object, with_trace: bool = False) -> None:
+    """Log a warning, never with words of a memory; `with_trace`: with the error that is being handled."""
+    import logging  # slow to import, and hooks start often
 
-    logging.getLogger("kept").warning("%s", text)
+    logging.getLogger("kept").warning(message, *values, exc_info=with_trace)
 
 
 def make_private_directory(path: Path) -> None:

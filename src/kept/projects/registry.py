@@ -20,7 +20,6 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec.structs import replace
@@ -231,6 +230,8 @@ def text_path(text: str) -> Path:
     """The path that `path_text` wrote down."""
     if not text.startswith("file://"):
         return Path(text)
+    from urllib.parse import unquote_to_bytes  # 3 ms at every start, and only a link to a database gets here
+
     path = os.fsdecode(unquote_to_bytes(text.removeprefix("file://")))
     return Path(path.lstrip("/") if sys.platform == "win32" else path)
 

@@ -241,7 +241,7 @@ def _erased_lines(receipt: Receipt) -> list[Line]:
     return [receipt.message, Dim(f"Found and erased: {places}.")]
 
 
-class ErasePlan(NamedTuple):
+class ErasureQuestion(NamedTuple):
     """What is to be erased: the request, how a question names it, and the memories to show before."""
 
     request: Erase
@@ -249,7 +249,7 @@ class ErasePlan(NamedTuple):
     shown: Sequence[Memory] = ()
 
 
-def _named_plan(invocation: Invocation, memory: Kept, asked: Erase) -> ErasePlan:
+def _named_plan(invocation: Invocation, memory: Kept, asked: Erase) -> ErasureQuestion:
     sessions = tuple(session_named(invocation, memory, name) for name in asked.sessions)
     tasks = tuple(known_task(memory, name) for name in asked.tasks)
     aliases = tuple(word.strip().lower() for word in asked.aliases)
@@ -258,10 +258,10 @@ def _named_plan(invocation: Invocation, memory: Kept, asked: Erase) -> ErasePlan
         *(f"task {name} with its notes" for name in tasks),
         *(f"the alias {word}" for word in aliases),
     ]
-    return ErasePlan(Erase(sessions=sessions, tasks=tasks, aliases=aliases), " and ".join(names))
+    return ErasureQuestion(Erase(sessions=sessions, tasks=tasks, aliases=aliases), " and ".join(names))
 
 
-def _memories_plan(invocation: Invocation, memory: Kept, refs: Sequence[str], filters: Filters) -> ErasePlan:
+def _memories_plan(invocation: Invocation, memory: Kept, refs: Sequence[str], filters: Filters) -> ErasureQuestion:
     said = [message_named(invocation, memory, ref) for ref in refs if "#" in ref]
     for ref in said:
         memory.look().message(ref)  # nobody is asked about a message that is not there
@@ -271,7 +271,7 @@ def _memories_plan(invocation: Invocation, memory: Kept, refs: Sequence[str], fi
         found = filters.memories(memory, ("live", *GONE))
     names = [f"memory {found[0].ref}" if len(found) == 1 else memories(len(found))] if found else []
     what = " and ".join((*names, *(f"message {ref}" for ref in said)))
-    return ErasePlan(Erase(refs=(*(one.uid for one in found), *said)), what, found)
+    return ErasureQuestion(Erase(refs=(*(one.uid for one in found), *said)), what, found)
 
 
 # Undo

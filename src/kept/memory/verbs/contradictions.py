@@ -46,7 +46,7 @@ class Decide(Struct, frozen=True, kw_only=True):
 class Propose(Struct, frozen=True, kw_only=True):
     """A statement for global memory."""
 
-    content: Annotated[Text, about("One fact in one or two sentences.", is_text=True)] = ""
+    content: Annotated[Text, about("One fact in one or two sentences.", is_text=True)]
     kind: Annotated[str, about("What it is.", metavar="KIND")] = "fact"
     tags: Annotated[tuple[str, ...], about("2-5 short topics.", one="tag", metavar="TAG")] = ()
     files: Annotated[tuple[str, ...], about("Files it is about.", one="file", metavar="PATH")] = ()

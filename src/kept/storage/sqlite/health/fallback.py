@@ -36,7 +36,7 @@ class Progress(Struct, frozen=True, order=True):
     messages: int
 
 
-class Backup(Struct, frozen=True):
+class FoundBackup(Struct, frozen=True):
     """A backup that can be read, how far it has come, and when its last event happened."""
 
     path: Path
@@ -71,7 +71,7 @@ def _backup_to_restore(path: Path, damaged: apsw.Connection | None) -> Iterator[
     yield Finding("note", "backups", message, f"`kept restore {found.path}` restores it and keeps the damaged file.")
 
 
-def _newest_first(path: Path, damaged: apsw.Connection | None) -> list[Backup]:
+def _newest_first(path: Path, damaged: apsw.Connection | None) -> list[FoundBackup]:
     """The readable backups beside the file, and those that a person asked for, by the moment of their last event."""
     places = backup.backups_of(path)
     if damaged is not None:
@@ -81,11 +81,11 @@ def _newest_first(path: Path, damaged: apsw.Connection | None) -> list[Backup]:
     return sorted(found, key=lambda one: (one.last_change is not None, one.last_change, one.progress), reverse=True)
 
 
-def _described(place: Path) -> Backup | None:
+def _described(place: Path) -> FoundBackup | None:
     try:
         with backup.opened(place, apsw.SQLITE_OPEN_READONLY) as copy:
             at: Any = copy.execute("select at from events order by seq desc limit 1").get
-            return Backup(place, _progress(copy), encoding.moment(at))
+            return FoundBackup(place, _progress(copy), encoding.moment(at))
     except (apsw.Error, UnicodeDecodeError, OSError):
         return None
 
