@@ -35,7 +35,6 @@ NAMESPACES = {
         "export_to",
         "finish_sessions",
         "import_",
-        "is_in_database",
         "matching",
         "merge",
         "move",

@@ -159,7 +159,7 @@ ARGUMENTS: dict[str, Any] = {"content": "Planted by a role", "query": "canary", 
 
 
 def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
-    by_type = {"string": "1", "integer": 1, "number": 1, "boolean": True, "array": []}
+    by_type = {"string": "1", "integer": 1, "number": 1, "boolean": True, "array": ["planted"]}
     return {
         name: ARGUMENTS.get(
             name, schema["properties"][name].get("enum", [by_type[schema["properties"][name]["type"]]])[0]

@@ -61,6 +61,11 @@ class Kept:
         """The settings in force."""
         return self._context.settings
 
+    @property
+    def is_in_database(self) -> bool:
+        """Return True if the project is in a database, which a team can share. For hooks: loads nothing more."""
+        return self._context.spaces.is_in_database()
+
     def perform(self, verb: "Verb[Q, A]", request: Q) -> A:
         """Perform a verb of `kept.memory.verbs`, for doors that are derived from its row."""
         return perform(self._context, verb, request)

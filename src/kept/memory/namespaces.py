@@ -247,11 +247,6 @@ class Knowledge(Namespace):
 class Store(Namespace):
     """The store as a whole (`memory.store`)."""
 
-    @property
-    def is_in_database(self) -> bool:
-        """True if the project is in a database, which a team can share."""
-        return self._context.spaces.is_in_database()
-
     def backup(self, target: PathOrName, *, tier: Tier = "project") -> "BackedUp":
         """Write a verified copy of the project's store (or of the global one) to a new file, while others work."""
         return perform(self._context, verbs.upkeep.BACKUP, verbs.upkeep.Backup(target=str(target), tier=tier))

@@ -290,14 +290,14 @@ def _parse_json(text: str) -> Any:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        import ruamel.yaml.error  # an optional package
+        from ruamel.yaml import YAML, YAMLError  # an optional package
     except ImportError:
         from kept.distribution import install_line  # a prompt never gets here
 
         raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
-        return ruamel.yaml.YAML(typ="safe", pure=True).load(text)
-    except (ruamel.yaml.error.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        return YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # All but the first come through for malformed tagged values. The error itself quotes the text: not shown.
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark else ""

@@ -105,7 +105,7 @@ class EventMemory:
 
     @property
     def is_in_database(self) -> bool:
-        return self._memory.store.is_in_database
+        return self._memory.is_in_database
 
     @property
     def may_nudge(self) -> bool:
