@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import KeptError
-from kept.memory import brief
+from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
-from kept.memory.namespaces import Knowledge
 from kept.memory.receipts import body, save_notes
 from kept.model import Memory, Recalled
 from kept.recall import Request
@@ -90,7 +89,8 @@ class Deliveries:
 
     def _known_errors(self, output: str, listener: Listener) -> list[Memory]:
         """Find the same error in memory, not as this session has just said it."""
-        found = Knowledge(self._context).failures(like=output, limit=MOST_ERRORS)
+        asked = verbs.knowledge.ListFailures(like=output, limit=MOST_ERRORS)
+        found = verbs.perform(self._context, verbs.knowledge.FAILURES, asked)
         return [one for one in found if one.source.session != listener.session or one.status != "candidate"]
 
     def _note(self, output: str, told: list[Memory], block: str, listener: Listener) -> None:

@@ -290,7 +290,7 @@ def _parse_json(text: str) -> Any:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        from ruamel.yaml import YAML, YAMLError  # an optional package
+        from ruamel.yaml import YAML, YAMLError  # type: ignore[attr-defined]  # an optional package
     except ImportError:
         from kept.distribution import install_line  # a prompt never gets here
 

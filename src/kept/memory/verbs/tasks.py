@@ -179,6 +179,7 @@ def begin_narrative(context: Context, asked: BeginNarrative) -> str:
 
 def end_narrative(context: Context, _asked: EndNarrative) -> str | None:
     """End the narrative under way; returns its id."""
+    context.owned()
     under_way = context.narrative
     if under_way is not None:
         narratives.narrative(context, under_way, None).end()
