@@ -31,6 +31,12 @@ def check_read(actor: Actor, space: str) -> None:
         raise NotAllowed(f"{who(actor)} may not read {space}.", hint=_hint(actor))
 
 
+def check_verb(actor: Actor, *, reads: bool) -> None:
+    """Raise NotAllowed for an actor that may call no verb at all, before anything else is looked at."""
+    if actor.role == "skill":
+        (check_read if reads else check_own)(actor, GLOBAL)
+
+
 def check_home(actor: Actor) -> None:
     """Raise NotAllowed unless the actor may see the projects, settings and tokens of a home."""
     if actor.role == "skill":

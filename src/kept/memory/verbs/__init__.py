@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
+from kept import access
 from kept.memory.context import Context
 
 if TYPE_CHECKING:
@@ -85,7 +86,12 @@ def checked(request: Q) -> Q:
 
 
 def perform(context: Context, verb: "Verb[Q, A]", request: Q) -> A:
-    """Check the request, do the work, and send each signal of it once. Raises InvalidInput for a wrong argument."""
+    """Check the actor and the request, do the work, and send each signal of it once.
+
+    Raises NotAllowed for an actor that may call no verb, InvalidInput for a wrong argument.
+    """
+    if not verb.names_errors:
+        access.check_verb(context.actor, reads=verb.effect == "reads")
     asked = checked(request)
     with context.signals.gathered(verb.name):
         return verb.run(context, asked)

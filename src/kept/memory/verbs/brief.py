@@ -95,6 +95,7 @@ def share(context: Context, asked: Share) -> Shared:
 
 BRIEFING = Verb(
     name="briefing",
+    names_errors=True,
     help="Write what an agent should know before it starts.",
     request=Brief,
     run=briefing,

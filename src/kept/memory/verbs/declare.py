@@ -78,6 +78,7 @@ class Verb(Struct, Generic[Q, A], frozen=True, kw_only=True):
     who: Who = "project"
     details: str = ""  # more help, where one line is not enough
     is_repeatable: bool = False  # calling it twice is calling it once
+    names_errors: bool = False  # its answer names an error instead of raising it
 
     def at(self, door: Door) -> "str | Tool | NotHere":
         """Return the name of the verb at a door, or why it is not there."""
