@@ -10,6 +10,14 @@ from tests.http.fuzz import fuzz
 
 @pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="needs schemathesis (pip install)")
 def test_no_made_up_request_breaks_the_server(server: Server) -> None:
+    number, found = fuzz(server, 5, phases="fuzzing", timeout_s=300)
+    assert found == ""
+    assert number > 300
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="needs schemathesis (pip install)")
+def test_no_request_at_the_edges_of_the_document_breaks_the_server(server: Server) -> None:
     number, found = fuzz(server, 3, timeout_s=900)
     assert found == ""
     assert number > 1_500
