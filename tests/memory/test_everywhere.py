@@ -55,7 +55,8 @@ def test_nothing_is_noted_of_it(admin: kept.Kept, home: Path) -> None:
 @pytest.mark.parametrize("role", ["project", "skill"])
 def test_nobody_else_may(role: str, home: Path) -> None:
     actor = Actor(role=role)  # type: ignore[arg-type]
-    refused = pytest.raises(NotAllowed, match="A skill may not read" if role == "skill" else "may not read other projects")
+    sentence = "A skill may not read" if role == "skill" else "may not read other projects"
+    refused = pytest.raises(NotAllowed, match=sentence)
     with kept.open(home=home, project="web", actor=actor) as memory, refused:
         memory.recall("harbor", all_projects=True)
 
