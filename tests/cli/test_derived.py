@@ -73,3 +73,9 @@ def test_several_tasks_are_erased_at_once(shell: Shell) -> None:
     assert len(shell.json("erase", "--task", "A", "--task", "B", "--yes")["erased"]) == 2
     assert [one["id"] for one in shell.json("task", "list")["tasks"]] == ["C"]
     assert "Erase task C with its notes for good?" in shell.fails("erase", "--task", "C")
+
+
+def test_a_message_is_answered_as_a_line_with_its_ref(shell: Shell) -> None:
+    said = shell("session", "append", "s1", "user", "We use", "pnpm")
+    assert said == "s1#1 user: We use pnpm\n"
+    assert "s1#1 user: We use pnpm" in shell("session", "messages", "s1")

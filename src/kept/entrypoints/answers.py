@@ -7,7 +7,7 @@ import msgspec
 
 from kept.entrypoints.wording import receipt_lines
 from kept.memory.brief import memory_line
-from kept.model import Briefing, Memory, Receipt, Task
+from kept.model import Briefing, Memory, Message, Receipt, Task
 from kept.text import visible
 
 DONE = "Done."
@@ -44,6 +44,9 @@ def _line(one: Any) -> str:
         return "\n".join(receipt_lines(one))
     if isinstance(one, Task):
         return visible(f"{one.name} ({one.state}): {one.description}", keep_newlines=False)
+    if isinstance(one, Message):
+        where = f"{one.session}#{one.n}" if one.session else one.id
+        return visible(f"{where} {one.role}: {' '.join(one.content.split())}", keep_newlines=False)
     if isinstance(one, str):
         return visible(one, keep_newlines=False)
     return visible(msgspec.json.encode(one, enc_hook=str).decode(), keep_newlines=False)
