@@ -53,7 +53,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setenv("KEPT_CONFIG", str(tmp_path / "config.toml"))
     for name in ("KEPT_PROJECT", "CLAUDE_PROJECT_DIR", "KEPT_SESSION"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(events, "start_background", lambda pointer: desk.pointers.append(dict(pointer)))
+    monkeypatch.setattr(events, "start_later", lambda pointer: desk.pointers.append(dict(pointer)))
     with desk.open() as memory:
         memory.remember(DEPLOY, kind="decision")
         memory.remember("Office plants are watered on Mondays")

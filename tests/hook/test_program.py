@@ -471,12 +471,12 @@ SLOW_NUDGE = """
 import json, time
 from pathlib import Path
 from kept.entrypoints.hook import events, main
-start = events.start_background
+start = events.start_later
 def counted(pointer):
     with Path(STARTED).open("a") as file:
         file.write(json.dumps(pointer) + "\\n")
     start(pointer)
-events.start_background = counted
+events.start_later = counted
 events.Occasion._wish = lambda occasion: SLOW
 main()
 """

@@ -41,7 +41,7 @@ def main() -> None:
     said = ""
     try:
         agent, event = [*sys.argv[1:], "", ""][:2]
-        said = USAGE if agent in ("-h", "--help") else _answer_in_time(agent, event, begun)
+        said = USAGE if agent in ("-h", "--help") else _in_time(agent, event, begun)
     except Exception:  # the boundary: no failure may disturb the agent
         said = ""
     finally:
@@ -54,7 +54,7 @@ def main() -> None:
             os._exit(0)
 
 
-def _answer_in_time(agent: str, event: str, begun: float) -> str:
+def _in_time(agent: str, event: str, begun: float) -> str:
     """Work out the answer in a thread. Return "" if it fails or is not done within the limit."""
     if agent not in AGENTS or event not in AGENTS[agent].events:
         return ""

@@ -64,7 +64,7 @@ class Occasion:
         if not self._start_once({"failure": reason}):
             # The transcript is being imported already. Only the report is missing, and it has nothing to import.
             about = pointer(self.agent, self.event, self._given)
-            start_background(about | {"failure": reason, "transcript": "", "cwd": ""})
+            start_later(about | {"failure": reason, "transcript": "", "cwd": ""})
 
     def run_out_of_time(self, reason: str) -> None:
         """Give up, unless there was no answer to wait for: at the end of a turn the background process runs by then."""
@@ -75,7 +75,7 @@ class Occasion:
         """Start the background process for this event. Return False if it was started before."""
         if not self._start.acquire(blocking=False):
             return False
-        start_background(pointer(self.agent, self.event, self._given) | more)
+        start_later(pointer(self.agent, self.event, self._given) | more)
         return True
 
     def _wish(self) -> str:
@@ -140,7 +140,7 @@ def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, An
     }
 
 
-def start_background(pointer: "Mapping[str, Any]") -> None:
+def start_later(pointer: "Mapping[str, Any]") -> None:
     """Start the background process. It outlives the agent, and holds none of its pipes.
 
     -E and -P: it runs in the project's directory, and imports nothing from there, even if PYTHONPATH says so. The
