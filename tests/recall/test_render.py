@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from kept.model import Briefing, Entry, Memory, Source
 from kept.recall import briefing
-from kept.recall.briefing import Material, Order, compose, render, situation
+from kept.recall.briefing import Material, Order, compose, render
+from kept.recall.briefing.material import ends_first
 from kept.tables import BRIEFING_SHARES
 from kept.writing import admit
 from tests.builders import memory
@@ -180,9 +181,9 @@ def test_characters_are_limited_as_tokens_are() -> None:
 def test_the_newest_and_the_oldest_come_first_when_asked_for() -> None:
     """D12: head and tail."""
     ranked = entries("a", "b", "c", "d", "e")
-    assert [entry.ref for entry in situation.ends_first(ranked, 1)] == ["1", "5", "2", "3", "4"]
-    assert situation.ends_first(ranked, 0) == ranked
-    assert situation.ends_first(ranked, 9) == ranked
+    assert [entry.ref for entry in ends_first(ranked, 1)] == ["1", "5", "2", "3", "4"]
+    assert ends_first(ranked, 0) == ranked
+    assert ends_first(ranked, 9) == ranked
 
 
 def test_nothing_breaks_out_of_generated_briefings() -> None:

@@ -34,8 +34,8 @@ from kept.recall.briefing import (
     total_tokens,
 )
 from kept.recall.briefing import fitting_shared as fitting_shared
+from kept.recall.briefing.prompt import FITS, MATCHES
 from kept.recall.briefing.render import trust_mark as trust_mark
-from kept.recall.briefing.situation import FITS, MATCHES
 from kept.recall.select import MOST_MISSES
 from kept.tables import BRIEFING_SHARES
 from kept.writing.redact import redact

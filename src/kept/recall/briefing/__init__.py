@@ -2,7 +2,7 @@
 
 Last steps of the read path, for a host that injects memories. Three files:
 
-    situation.py   collect: what could be told in this situation, best first in each section, and why   `collect`
+    material.py    collect: what could be told in this situation, best first in each section, and why   `collect`
     __init__.py    budget and compose: how many tokens each section may take, and what fits             `compose`
     render.py      format: the text in XML, Markdown, plain text or JSON, which no content can break out of
 
@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from kept import tokens
 from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task, replace
+from kept.recall.briefing.material import Material, brief, collect, question_of
 from kept.recall.briefing.render import (
     STYLES,
     Pair,
@@ -35,7 +36,7 @@ from kept.recall.briefing.render import (
     render_left_out,
     render_task,
 )
-from kept.recall.briefing.situation import Material, Situation, brief, collect, question_of, tier_of
+from kept.recall.briefing.situation import Situation, tier_of
 
 __all__ = [
     "NO_ROOM",

@@ -1,80 +1,20 @@
-"""Collect the material of a briefing: the memories that could be told in a situation, each with why it is there.
+"""Describe the situation that a briefing is for, and tell which memories belong in it.
 
-Between recall, which answers the prompt, and `compose`, which decides what fits. A prompt is more often an order than a
-question, so what is below recall's floor is told as well if it speaks of the same thing (`_nearest_first`). Where
-nothing fits, only pins and what other agents just found are told, and the rules of work if work is asked for. Rules:
-best first in every section, because the last ones are dropped first when room is short; and nothing that only reports
-what was done.
+First step of `collect`. Rule: nothing is told that only reports finished work.
 """
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from itertools import pairwise
-from math import prod, sqrt
 
 from msgspec import Struct
 
-from kept import text, worth
-from kept.model import GLOBAL, IMPORT, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
-from kept.ports import LIVE, Reader, Statistics, Where
-from kept.recall import Request
-from kept.recall.briefing.render import Pair
-from kept.recall.briefing.rules import concerning
-from kept.recall.pipeline import open_conflicts
-from kept.recall.query import ASKED_FOR
-from kept.recall.score import file_affinity
-from kept.recall.stems import COMMON, WORTHLESS
-from kept.settings import Settings
-from kept.tables import PROFILES, by_kind
+from kept import text
+from kept.model import GLOBAL, Memory
 
-MOST_RECALLED = 40
-EXACT_TOP = 5  # of those; the others may be nearly the best
 MOST_FITTING = 6  # memories that fit the prompt
-SURELY_TOLD = 4  # of them: before the rules, when room is short
-NEAREST = 5  # these tell which sessions the prompt continues
-TOGETHER = 2.0  # what it adds to be found in such a session
-LEAST_CONFIDENCE = 0.05  # of a memory below the floor
-CAUTIONS = ("error", "warning")  # short, and dear if they are missed: any word but a filler tells something
-KNOWN_WORDS = 2  # and their share: what a prompt must speak of, if nothing fits well
-KNOWN_SHARE = 0.4
-RARE_ROWS = 5  # memories, or this share of them: a name that more of them say tells nothing of a prompt
-RARE_SHARE = 0.05
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
-MOST_FROM_OTHERS = 50
-MOST_OF_TASK = 20
-MOST_ABOUT_FILES = 5
-MOST_TASKS = 5
-IMPORTED_TASK = "imported, of unknown source"
-MOST_PINNED = 100
-FULL_PINS = 5  # the others are shown briefly
-BRIEF_CHARS = 100
-LAST_SESSION_LINES = 2
-NEWEST = 100  # without a prompt, the worthiest of these are told
-NEWEST_RULES = 50
-FITS = "fits the prompt"
-MATCHES = "matches "  # with these words
-
-# What was done once. The repository knows it better.
+# Work that was done once. The repository knows it better.
 _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
 _COMMITTED = text.pattern(r"Committed: ")
-# What holds whatever the work is about. A correction has the kind of what it corrects.
-RULE_KINDS = ("preference", "convention")
-RULE_TAGS = ("correction", "command")
-_ORDERS = text.pattern(
-    r"\s*(?:(?:please|now|next|then|let'?s|let us|can you|could you|we (?:should|need to|want to))\s+)*"
-    r"(?:add|implement|fix|build|create|refactor|rename|remove|replace|extend|migrate|port|support|upgrade|finish|continue"
-    r"|work on)\b",
-    re.IGNORECASE,
-)
-_ASKS_FOR_LAST = text.pattern(
-    r"\b(?:last|previous|earlier|recent) (?:time|sessions?|conversations?|chat)\b|\bwhere (?:were|did) we\b"
-    r"|\b(?:continue|resume|carry on|pick up)(?=[^\w]*$|[.,;!]|\s+(?:where|from)\b)|\bwhat happened\b|\bso far\b",
-    re.IGNORECASE,
-)
-
-_LABEL = text.pattern(r"^- (?:[A-Z][a-z]+: )?")  # of a line of a summary
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -96,62 +36,6 @@ class Situation(Struct, frozen=True, kw_only=True):
         return bool(self.prompt.strip())
 
 
-def question_of(situation: Situation) -> Request:
-    """The question whose answer goes into the section `retrieval`."""
-    return Request(
-        query=situation.prompt,
-        limit=MOST_RECALLED,
-        exact_top=EXACT_TOP,
-        files=situation.files,
-        seen_by=situation.seen_by,
-    )
-
-
-class Material(Struct, frozen=True, kw_only=True):
-    """The memories that could be told, best first in each section, open tasks, and pairs that contradict each other."""
-
-    always: Sequence[Entry] = ()
-    bridge: Sequence[Entry] = ()
-    retrieval: Sequence[Entry] = ()
-    summary: Sequence[Entry] = ()
-    tasks: Sequence[Task] = ()
-    conflicts: Sequence[Pair] = ()
-    left_out: Sequence[LeftOut] = ()
-
-
-def collect(
-    situation: Situation, recalled: Recalled, readers: Sequence[Reader], settings: Settings, now: datetime
-) -> Material:
-    """Everything that could be told; `recalled` is the answer to the prompt."""
-    left_out: list[LeftOut] = []
-    asked = _telling(situation.prompt)
-    at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
-    if situation.has_prompt:
-        floor = PROFILES[settings.profile].floor
-        fitting = list(_fitting_the_prompt(recalled, readers, situation, floor, left_out))
-        rules = _rules(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
-        # Rules are short, so they come before what fits less well.
-        retrieval = [*fitting[:SURELY_TOLD], *at_hand, *rules, *fitting[SURELY_TOLD:]]
-    else:
-        retrieval = [*_worthiest(readers, situation, settings, now), *at_hand]
-    sections = {
-        "always": _pinned(readers),
-        "bridge": _from_other_agents(situation, readers),
-        "retrieval": ends_first(retrieval, situation.head_tail),
-        "summary": [],
-    }
-    told = {entry.memory.content for entries in sections.values() for entry in entries}
-    sections["summary"] = _last_session(readers, situation, asked, told)
-    conflicts = _with_rivals(sections, readers)
-    tasks = _open_tasks(readers, situation, asked)
-    return Material(**sections, tasks=tasks, conflicts=conflicts, left_out=left_out)
-
-
-def is_worth_telling(memory: Memory) -> bool:
-    """Whether a memory says more than that something was done; summaries have a section of their own."""
-    return memory.kind not in _REPORTS and memory.kind != "summary" and not _COMMITTED.match(memory.content)
-
-
 def tier_of(memory: Memory) -> str:
     """Whose share a memory takes: a finding of a session belongs to its project."""
     if memory.space == GLOBAL:
@@ -159,121 +43,12 @@ def tier_of(memory: Memory) -> str:
     return "project" if memory.tier == "session" else memory.tier
 
 
-def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
-    """The n newest and the n oldest before all others; otherwise in the order given."""
-    by_age = sorted(entries, key=lambda entry: (entry.memory.created_at, entry.memory.id))
-    ends = {entry.ref for entry in (*by_age[:n], *by_age[max(n, len(by_age) - n) :])} if n > 0 else set()
-    return sorted(entries, key=lambda entry: entry.ref not in ends)
+def is_worth_telling(memory: Memory) -> bool:
+    """Return True if a memory says more than that something was done; summaries have a section of their own."""
+    return memory.kind not in _REPORTS and memory.kind != "summary" and not _COMMITTED.match(memory.content)
 
 
-def _telling(prompt: str) -> frozenset[str]:
-    """The words of a prompt that tell what it is about."""
-    return frozenset(text.query_words(prompt, 256)) - WORTHLESS
-
-
-def _fitting_the_prompt(
-    recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[LeftOut]
-) -> Iterator[Entry]:
-    """What fits well, and what is near to that; or, where the project knows what the prompt speaks of, the nearest."""
-    of_tier: Counter[str] = Counter()
-    most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
-    for hit in _near_hits(recalled, readers, situation, floor):
-        tier = tier_of(hit.memory)
-        if of_tier[tier] >= most:
-            continue
-        if reason := _out_of_place(hit.memory, situation):
-            left_out.append(LeftOut(ref=hit.ref, reason=reason))
-            continue
-        of_tier[tier] += 1
-        yield Entry(memory=hit.memory, why=_why(hit, situation.prompt))
-
-
-def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float) -> Sequence[Hit]:
-    """Return the hits and near misses worth telling; none if nothing fits and the prompt is about something else."""
-    if not recalled.hits and not (floor and _is_about_this(situation.prompt, readers)):
-        return ()
-    considered = [*recalled.hits, *(miss.hit for miss in recalled.misses if floor)]
-    return _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
-
-
-def _why(hit: Hit, prompt: str) -> str:
-    """Name the words by which a hit fits, as they are written."""
-    told = [
-        text.as_written(word, prompt if how == ASKED_FOR else hit.memory.content)
-        for word, how in hit.matched.items()
-        if word not in WORTHLESS
-    ]
-    words = ", ".join(dict.fromkeys(told))
-    return f"{MATCHES}{words}" if words else FITS
-
-
-def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:
-    """Those above the floor, and of the others the ones that speak of the same thing; the nearest first."""
-    best = sorted(considered, key=_fit, reverse=True)[:NEAREST]
-    whole = sum(map(_fit, best)) or 1.0
-    shares: dict[str | None, float] = defaultdict(float)
-    for hit in best:
-        shares[hit.memory.source.session] += _fit(hit) / whole
-    session = best[0].memory.source.session if best else None
-    chosen = [hit for hit in considered if (hit.confidence or 0.0) >= floor or _speaks_of_it(hit, session)]
-    return sorted(chosen, key=lambda hit: -_fit(hit) * (1 + TOGETHER * shares[hit.memory.source.session]))
-
-
-def _fit(hit: Hit) -> float:
-    return hit.score * sqrt(hit.confidence or 0.0)
-
-
-def _speaks_of_it(hit: Hit, session: str | None) -> bool:
-    """Two of these: it has a telling word of the prompt, is not quite unlikely, is of this session, or a caution."""
-    is_caution = hit.memory.kind in CAUTIONS
-    telling_nothing = WORTHLESS if is_caution else WORTHLESS | COMMON
-    says_it = any(how == ASKED_FOR and word not in telling_nothing for word, how in hit.matched.items())
-    is_likely = (hit.confidence or 0.0) >= LEAST_CONFIDENCE
-    is_together = session is not None and hit.memory.source.session == session
-    return says_it + is_likely + is_together + is_caution >= 2
-
-
-def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
-    """Whether the project knows what a prompt speaks of: a name, or at least two of its words, and two of five."""
-    words = [word for word in text.query_words(prompt) if word not in WORTHLESS and word not in COMMON]
-    statistics = sum((reader.statistics(words, LIVE) for reader in readers), Statistics())
-    known = {word for word, rows in statistics.rows_with.items() if rows}
-    most = max(RARE_ROWS, RARE_SHARE * statistics.rows)
-    if any(statistics.rows_with[word] <= most for word in known & _names_in(prompt)):
-        return True
-    return len(known) >= KNOWN_WORDS and len(known) >= KNOWN_SHARE * len(words)
-
-
-def _names_in(prompt: str) -> set[str]:
-    """The words that are written as a name: with a capital inside a sentence."""
-    inside = (run for before, run in pairwise(prompt.split()) if before[-1] not in ".!?:")
-    return {token for run in inside if run != run.lower() for token in text.words(run)}
-
-
-def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """What people want done or left alone in work of this sort, whatever it is about."""
-    rules = [
-        memory
-        for memory in _newest_rules(readers, situation.seen_by)
-        if not memory.is_low_trust and not _out_of_place(memory, situation)
-    ]
-    if not rules:
-        return []
-    return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
-
-
-def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
-    """Return the newest preferences, conventions, corrections and commands, each once."""
-    found: dict[str, Memory] = {}
-    for where in (Where(kinds=RULE_KINDS, seen_by=seen_by), Where(tags=RULE_TAGS, seen_by=seen_by)):
-        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
-        for reader in readers:
-            hits = reader.search(words, where, limit=NEWEST_RULES, newest=True)
-            found |= {hit.memory.uid: hit.memory for hit in hits}
-    return list(found.values())
-
-
-def _out_of_place(memory: Memory, situation: Situation) -> str | None:
+def out_of_place(memory: Memory, situation: Situation) -> str | None:
     """Why a memory does not belong in this situation, or None."""
     if memory.tier == "task" and memory.source.task != situation.task:
         return "it belongs to another task"
@@ -281,170 +56,3 @@ def _out_of_place(memory: Memory, situation: Situation) -> str | None:
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
     return None
-
-
-def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
-    """Without a prompt: of the newest memories, those that recall would weigh most, each factor once."""
-    factors = PROFILES[settings.profile].factors
-
-    def weight(memory: Memory) -> float:
-        own = prod(worth.MEMORY_FACTORS[name](memory, now) for name in factors if name in worth.MEMORY_FACTORS)
-        if "kind" in factors:
-            own *= by_kind(settings.kind_weights, memory.kind)
-        return own * file_affinity(memory, situation.files)
-
-    newest = [memory for reader in readers for memory in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
-    usual = [memory for memory in newest if is_worth_telling(memory) and not _out_of_place(memory, situation)]
-    ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.space, -memory.id))
-    return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
-
-
-def _pinned(readers: Sequence[Reader]) -> list[Entry]:
-    """All pinned memories; from the sixth on the beginning of each has to do."""
-    where = Where(statuses=("pinned",))
-    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_PINNED)]
-    whole = [Entry(memory=memory, why="pinned") for memory in found[:FULL_PINS]]
-    return [*whole, *(Entry(memory=brief(memory), why="pinned") for memory in found[FULL_PINS:])]
-
-
-def brief(memory: Memory) -> Memory:
-    """The same with the beginning of its content."""
-    first = memory.content.strip().split("\n", 1)[0]
-    if len(first) > BRIEF_CHARS:
-        first = first[: BRIEF_CHARS - 1].rstrip() + "…"
-    return memory if first == memory.content else replace(memory, content=first)
-
-
-def _about_files(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """Memories about the files at hand, whatever the prompt is."""
-    found: dict[str, Entry] = {}
-    for reader in readers:
-        for file in situation.files:
-            # Paths are indexed by their words; the longest one leads to few memories.
-            longest = max(text.words(file), key=len, default="")
-            where = Where(files=(file,), tiers=("session", "project", "global"), seen_by=situation.seen_by)
-            for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
-                if is_worth_telling(hit.memory):
-                    found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"about {file}"))
-    return list(found.values())
-
-
-def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
-    if task is None:
-        return []
-    where = Where(task=task, tiers=("task",))
-    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_OF_TASK)]
-    return [Entry(memory=memory, why=f"of task {task}") for memory in found]
-
-
-def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """What other agents and sub-agents found since this session began, newest first."""
-    if situation.session is None:
-        return []
-    here = Where(session=situation.session, tiers=("session",))
-    entries = [
-        Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
-        for memory in _worth_telling(readers, here)
-        if memory.source.agent not in (None, situation.agent)
-    ]
-    if situation.since is None:
-        return entries
-    since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
-    return entries + [
-        Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
-        for memory in _worth_telling(readers, since)
-        if memory.source.session not in (None, situation.session)
-    ]
-
-
-def _worth_telling(readers: Sequence[Reader], where: Where) -> list[Memory]:
-    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_FROM_OTHERS)]
-    return [memory for memory in found if is_worth_telling(memory)]
-
-
-def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[str], told: Set[str]) -> list[Entry]:
-    """The last session: whole if the prompt asks for it, else its lines that fit; two lines without a prompt.
-
-    A line that a memory says, which is `told` already, is not said again.
-    """
-    where = Where(kinds=("summary",))
-    words = text.words("summary")  # kinds are indexed as words
-    for reader in readers:
-        for hit in reader.search(words, where, limit=1 + MOST_OF_TASK, newest=True):
-            memory = hit.memory
-            if memory.source.session is not None and memory.source.session == situation.session:
-                continue
-            lines = _lines_to_tell(memory.content.split("\n"), situation, asked, told)
-            if not lines:
-                return []
-            shown = replace(memory, content="\n".join(lines))
-            return [Entry(memory=shown, why=f"summary of session {memory.source.session or 'unknown'}")]
-    return []
-
-
-def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told: Set[str]) -> list[str]:
-    if not situation.has_prompt:
-        return lines[:LAST_SESSION_LINES]
-    if _ASKS_FOR_LAST.search(situation.prompt):
-        return lines
-    return [line for line in lines if _fits(line, asked) and _LABEL.sub("", line) not in told]
-
-
-def _fits(line: str, asked: Set[str]) -> bool:
-    """Whether a line says at least two of the things that were asked for, one of them not a common word."""
-    shared = asked & set(text.words(line))
-    return len(shared) > 1 and bool(shared - COMMON)
-
-
-def _names(task: Task, asked: Set[str]) -> bool:
-    """Whether a prompt speaks of a task: of two of its words, or of half of what it is called."""
-    words = set(text.words(task.description)) - WORTHLESS
-    shared = asked & words - COMMON
-    return bool(shared) and (2 * len(shared) >= len(words) or _fits(task.description, asked))
-
-
-def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Task]:
-    """Tasks that have not ended, the newest first; with a prompt, those that it speaks of."""
-    tasks = [task for reader in readers for task in reader.all(Task) if not task.has_ended]
-    if situation.has_prompt:
-        tasks = [
-            task
-            for task in tasks
-            if task.name == situation.task or task.name in situation.prompt or _names(task, asked)
-        ]
-    newest = sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
-    return [_with_its_source(task, readers) for task in newest]
-
-
-def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
-    """Label a task that came with an import and has not been touched since: it may be anybody's text."""
-    actions = {event.action for reader in readers for event in reader.events(subject=task.subject)}
-    return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
-
-
-def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) -> list[Pair]:
-    """Put beside each memory the one that contradicts it, and return the pairs."""
-    known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
-    pairs: list[Pair] = []
-    for reader in readers:
-        for conflict in open_conflicts(reader, known.keys()):
-            left, right = (_side(uid, known, reader) for uid in (conflict.left, conflict.right))
-            if left is None or right is None:  # one was archived or erased: no longer a contradiction
-                continue
-            pairs.append((left, right))
-            for memory, rival in ((left, right), (right, left)):
-                if rival.uid not in known:
-                    _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
-    return pairs
-
-
-def _side(uid: str, known: Mapping[str, Memory], reader: Reader) -> Memory | None:
-    return known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None)
-
-
-def _put_beside(sections: dict[str, list[Entry]], memory: Memory, rival: Entry) -> None:
-    for entries in sections.values():
-        for place, entry in enumerate(entries):
-            if entry.memory.uid == memory.uid:
-                entries.insert(place + 1, rival)
-                return

@@ -1,0 +1,107 @@
+"""Choose the memories that fit a prompt, the nearest first.
+
+Part of `collect`. A prompt is more often an order than a question, so memories below the floor of recall are told as
+well if they speak of the same thing.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import sqrt
+
+from kept import text
+from kept.model import Entry, Hit, LeftOut, Recalled
+from kept.ports import LIVE, Reader, Statistics
+from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place, tier_of
+from kept.recall.query import ASKED_FOR
+from kept.recall.stems import COMMON, WORTHLESS
+
+NEAREST = 5  # these tell which sessions the prompt continues
+TOGETHER = 2.0  # what it adds to be found in such a session
+LEAST_CONFIDENCE = 0.05  # of a memory below the floor
+CAUTIONS = ("error", "warning")  # short, and dear if they are missed: any word but a filler tells something
+KNOWN_WORDS = 2  # and their share: what a prompt must speak of, if nothing fits well
+KNOWN_SHARE = 0.4
+RARE_ROWS = 5  # memories, or this share of them: a name that more of them say tells nothing of a prompt
+RARE_SHARE = 0.05
+FITS = "fits the prompt"
+MATCHES = "matches "  # with these words
+
+
+def fitting_the_prompt(
+    recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[LeftOut]
+) -> Iterator[Entry]:
+    """What fits well, and what is near to that; or, where the project knows what the prompt speaks of, the nearest."""
+    of_tier: Counter[str] = Counter()
+    most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
+    for hit in _near_hits(recalled, readers, situation, floor):
+        tier = tier_of(hit.memory)
+        if of_tier[tier] >= most:
+            continue
+        if reason := out_of_place(hit.memory, situation):
+            left_out.append(LeftOut(ref=hit.ref, reason=reason))
+            continue
+        of_tier[tier] += 1
+        yield Entry(memory=hit.memory, why=_why(hit, situation.prompt))
+
+
+def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float) -> Sequence[Hit]:
+    """Return the hits and near misses worth telling; none if nothing fits and the prompt is about something else."""
+    if not recalled.hits and not (floor and _is_about_this(situation.prompt, readers)):
+        return ()
+    considered = [*recalled.hits, *(miss.hit for miss in recalled.misses if floor)]
+    return _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
+
+
+def _why(hit: Hit, prompt: str) -> str:
+    """Name the words by which a hit fits, as they are written."""
+    told = [
+        text.as_written(word, prompt if how == ASKED_FOR else hit.memory.content)
+        for word, how in hit.matched.items()
+        if word not in WORTHLESS
+    ]
+    words = ", ".join(dict.fromkeys(told))
+    return f"{MATCHES}{words}" if words else FITS
+
+
+def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:
+    """Those above the floor, and of the others the ones that speak of the same thing; the nearest first."""
+    best = sorted(considered, key=_fit, reverse=True)[:NEAREST]
+    whole = sum(map(_fit, best)) or 1.0
+    shares: dict[str | None, float] = defaultdict(float)
+    for hit in best:
+        shares[hit.memory.source.session] += _fit(hit) / whole
+    session = best[0].memory.source.session if best else None
+    chosen = [hit for hit in considered if (hit.confidence or 0.0) >= floor or _speaks_of_it(hit, session)]
+    return sorted(chosen, key=lambda hit: -_fit(hit) * (1 + TOGETHER * shares[hit.memory.source.session]))
+
+
+def _fit(hit: Hit) -> float:
+    return hit.score * sqrt(hit.confidence or 0.0)
+
+
+def _speaks_of_it(hit: Hit, session: str | None) -> bool:
+    """Two of these: it has a telling word of the prompt, is not quite unlikely, is of this session, or a caution."""
+    is_caution = hit.memory.kind in CAUTIONS
+    telling_nothing = WORTHLESS if is_caution else WORTHLESS | COMMON
+    says_it = any(how == ASKED_FOR and word not in telling_nothing for word, how in hit.matched.items())
+    is_likely = (hit.confidence or 0.0) >= LEAST_CONFIDENCE
+    is_together = session is not None and hit.memory.source.session == session
+    return says_it + is_likely + is_together + is_caution >= 2
+
+
+def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
+    """Whether the project knows what a prompt speaks of: a name, or at least two of its words, and two of five."""
+    words = [word for word in text.query_words(prompt) if word not in WORTHLESS and word not in COMMON]
+    statistics = sum((reader.statistics(words, LIVE) for reader in readers), Statistics())
+    known = {word for word, rows in statistics.rows_with.items() if rows}
+    most = max(RARE_ROWS, RARE_SHARE * statistics.rows)
+    if any(statistics.rows_with[word] <= most for word in known & _names_in(prompt)):
+        return True
+    return len(known) >= KNOWN_WORDS and len(known) >= KNOWN_SHARE * len(words)
+
+
+def _names_in(prompt: str) -> set[str]:
+    """The words that are written as a name: with a capital inside a sentence."""
+    inside = (run for before, run in pairwise(prompt.split()) if before[-1] not in ".!?:")
+    return {token for run in inside if run != run.lower() for token in text.words(run)}
