@@ -100,7 +100,7 @@ class Retention(Struct, frozen=True, kw_only=True):
 
 
 _KEPT = Profile(
-    factors=("match", "feedback", "recency", "kind", "use", "files", "status", "importance", "coverage"),
+    factors=("match", "favour", "recency", "kind", "use", "files", "status", "importance", "coverage"),
     columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "source": 1.0, "kind": 1.0}),
 )
 PROFILES: Mapping[str, Profile] = _frozen(

@@ -13,6 +13,8 @@ from kept.model import Memory
 Factor = Callable[[Memory, datetime], float]
 
 FEEDBACK_STEEPNESS = 0.2
+MOST_FAVOUR = 1.6  # its square times the cut of a profile is below 1: no feedback drops a memory that fits as well
+HALF_FAVOUR = 4.0  # points of feedback that bring half of it
 RECENCY_PER_DAY = 0.01
 USE_STEEPNESS = 0.1
 MOST_USE = 1.5
@@ -22,6 +24,17 @@ STATUS_FACTOR = {"candidate": 0.9, "confirmed": 1.0, "pinned": 1.1, "archived": 
 def feedback_factor(feedback: int) -> float:
     """1.82 at +3, 1 at 0, 0.82 at −1, 0.37 at −5: proven memories rise, wrong ones sink."""
     return math.exp(FEEDBACK_STEEPNESS * feedback)
+
+
+def favour_factor(feedback: int) -> float:
+    """1.22 at +3, 1 at 0, 0.91 at −1, 0.77 at −5, never beyond 1.6 and 1/1.6: feedback decides between like fits."""
+    return float(MOST_FAVOUR ** (feedback / (abs(feedback) + HALF_FAVOUR)))
+
+
+def feedback_of_favour(factor: float) -> float:
+    """Return the feedback that has this favour."""
+    share = min(0.99, max(-0.99, math.log(factor) / math.log(MOST_FAVOUR)))
+    return HALF_FAVOUR * share / (1 - abs(share))
 
 
 def recency_factor(memory: Memory, now: datetime) -> float:
@@ -47,6 +60,7 @@ def days_between(earlier: datetime, now: datetime) -> float:
 # The factors of a score that no query changes, by the names that profiles use (recall/score.py has the others).
 MEMORY_FACTORS: Mapping[str, Factor] = {
     "feedback": lambda memory, now: feedback_factor(memory.feedback),
+    "favour": lambda memory, now: favour_factor(memory.feedback),
     "recency": recency_factor,
     "use": lambda memory, now: use_factor(memory.use_count),
     "status": lambda memory, now: STATUS_FACTOR[memory.status],

@@ -441,6 +441,7 @@ def promise_a_factor_lifts_a_memory_above_more_than_500_matches(bench: Bench) ->
     now = START + timedelta(days=200)
     brought: dict[str, dict[str, Any]] = {
         "feedback": {"feedback": 3},
+        "favour": {"feedback": 4},
         "recency": {"last_hit_at": now},
         "use": {"use_count": 9},
         "status": {"status": "pinned"},

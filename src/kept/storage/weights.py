@@ -56,7 +56,12 @@ OTHERS: Mapping[str, Callable[[Traits, Mapping[str, float]], float]] = {
     "status": lambda traits, kind_weights: worth.STATUS_FACTOR[traits.status],
 }
 PACKED = frozenset({"kind", "importance", "use", "status"})  # in one byte, by tables.KIND_WEIGHTS
-KNOWN = frozenset({"feedback", "recency", *OTHERS})
+# The factors that are made of the points of feedback.
+BY_FEEDBACK: Mapping[str, Callable[[int], float]] = {
+    "feedback": worth.feedback_factor,
+    "favour": worth.favour_factor,
+}
+KNOWN = frozenset({*BY_FEEDBACK, "recency", *OTHERS})
 
 
 class ChunkRows(Protocol):
@@ -95,7 +100,7 @@ class Weights:
     def __init__(self) -> None:
         self._chunks: dict[int, ChunkRow] = {}
         self._joined: tuple[list[tuple[int, int]], int, Numbers] = ([], 0, Numbers(b"", b"", b"", ()))
-        self._promised: tuple[Numbers | None, tuple[int, bool, bool] | None, bytes] = (None, None, b"")
+        self._promised: tuple[Numbers | None, tuple[int, tuple[str, ...], bool] | None, bytes] = (None, None, b"")
 
     def read(self, rows: ChunkRows, *, up_to: int) -> Numbers:
         """The numbers of all memories up to an id, as the transaction of the rows sees them."""
@@ -149,7 +154,7 @@ class Weights:
 
     def _promises(self, numbers: Numbers, ranking: Ranking, average_words: int) -> bytes:
         """By id: length, feedback and other factors, as far as the ranking has them, as steps of one scale."""
-        of_what = (average_words, "feedback" in ranking.factors, not _is_plain(ranking))
+        of_what = (average_words, _of_feedback(ranking), not _is_plain(ranking))
         known, of_known, promises = self._promised
         if known is not numbers or of_known != of_what:
             promises = b"".join(_promises_of(chunk, *of_what) for chunk in numbers.chunks)
@@ -269,10 +274,15 @@ def _last_of_the_largest(limit: int, values: list[float]) -> float:
 
 def _weigher(numbers: Numbers, ranking: Ranking) -> Callable[[int], float]:
     """Id → its weight by all factors of the ranking."""
-    by_feedback = _feedback_table() if "feedback" in ranking.factors else _EVEN
+    by_feedback = _feedback_table(_of_feedback(ranking))
     by_others = _EVEN if _is_plain(ranking) else _others_table()
     by_day = _recency_table(ranking)
     return lambda id: by_feedback[numbers.feedbacks[id]] * by_others[numbers.others[id]] * by_day[numbers.days[id]]
+
+
+def _of_feedback(ranking: Ranking) -> tuple[str, ...]:
+    """Return the factors of the ranking that feedback makes."""
+    return tuple(name for name in ranking.factors if name in BY_FEEDBACK)
 
 
 def _is_plain(ranking: Ranking) -> bool:
@@ -287,12 +297,12 @@ def _is_packed(ranking: Ranking) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _promises_of(
-    chunk: tuple[bytes, bytes, bytes], average_words: int, with_feedback: bool, with_others: bool
+    chunk: tuple[bytes, bytes, bytes], average_words: int, of_feedback: tuple[str, ...], with_others: bool
 ) -> bytes:
     lengths, feedbacks, others = chunk
     steps = [lengths.translate(_length_steps(average_words))]
-    if with_feedback:
-        steps.append(feedbacks.translate(_in_steps(_feedback_table(), _FEEDBACK_STEPS)))
+    if of_feedback:
+        steps.append(feedbacks.translate(_in_steps(_feedback_table(of_feedback), _FEEDBACK_STEPS)))
     if with_others:
         steps.append(others.translate(_in_steps(_others_table(), _OTHER_STEPS)))
     # A thousand bytes are added at once, as one large number: no sum outgrows its byte.
@@ -320,8 +330,9 @@ def _factors() -> tuple[float, ...]:
 
 
 @cache
-def _feedback_table() -> tuple[float, ...]:
-    return (1.0, *(worth.feedback_factor(byte - _MIDDLE) for byte in range(1, 256)))
+def _feedback_table(names: tuple[str, ...]) -> tuple[float, ...]:
+    points = range(1 - _MIDDLE, 256 - _MIDDLE)
+    return (1.0, *(math.prod(BY_FEEDBACK[name](each) for name in names) for each in points))
 
 
 @cache

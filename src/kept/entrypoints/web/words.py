@@ -150,8 +150,15 @@ def _matched(matched: Mapping[str, str]) -> str:
 
 
 def _feedback(value: float) -> str:
-    points = round(log(max(value, 1e-9)) / worth.FEEDBACK_STEEPNESS)
-    return f"{points:+d}" if points else "none yet"
+    return _points(log(max(value, 1e-9)) / worth.FEEDBACK_STEEPNESS)
+
+
+def _favour(value: float) -> str:
+    return _points(worth.feedback_of_favour(value))
+
+
+def _points(feedback: float) -> str:
+    return f"{round(feedback):+d}" if round(feedback) else "none yet"
 
 
 def _recency(value: float) -> str:
@@ -180,6 +187,7 @@ def _field(name: str) -> Callable[[float, Memory | None], str]:
 
 _REASONS: Mapping[str, Callable[[float, Memory | None], str]] = {
     "feedback": lambda value, _memory: _feedback(value),
+    "favour": lambda value, _memory: _favour(value),
     "recency": lambda value, _memory: _recency(value),
     "use": lambda value, _memory: _use(value),
     "importance": lambda value, _memory: f"{round(2 * value - 1, 2):g}",
