@@ -70,6 +70,7 @@ class Profile(Struct, frozen=True, kw_only=True):
 
     factors: tuple[str, ...]
     columns: Mapping[str, float]  # weight of a word by where it is found; a column without a row is not searched
+    filler_weight: float = 1.0  # of a word that only holds a sentence together
     aliases: bool = True
     prefix: bool = True
     fuzzy_share: float = 0.2  # edits allowed, as a share of a word's length; 0: words match exactly
@@ -100,8 +101,9 @@ class Retention(Struct, frozen=True, kw_only=True):
 
 
 _KEPT = Profile(
-    factors=("match", "favour", "recency", "kind", "use", "files", "status", "importance", "coverage"),
+    factors=("match", "favour", "freshness", "kind", "use", "files", "status", "importance", "coverage"),
     columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "source": 1.0, "kind": 1.0}),
+    filler_weight=0.2,
 )
 PROFILES: Mapping[str, Profile] = _frozen(
     {

@@ -16,6 +16,7 @@ FEEDBACK_STEEPNESS = 0.2
 MOST_FAVOUR = 1.6  # its square times the cut of a profile is below 1: no feedback drops a memory that fits as well
 HALF_FAVOUR = 4.0  # points of feedback that bring half of it
 RECENCY_PER_DAY = 0.01
+LEAST_FRESHNESS = 0.8  # of a memory as old as time: age decides between like fits, and a rule of last year still holds
 USE_STEEPNESS = 0.1
 MOST_USE = 1.5
 STATUS_FACTOR = {"candidate": 0.9, "confirmed": 1.0, "pinned": 1.1, "archived": 1.0}
@@ -42,6 +43,16 @@ def recency_factor(memory: Memory, now: datetime) -> float:
     return 1 / (1 + RECENCY_PER_DAY * days_between(memory.last_hit_at or memory.created_at, now))
 
 
+def freshness_of(recency: float) -> float:
+    """Between 0.8 and 1: the same, but age alone never puts a memory behind one that fits worse."""
+    return LEAST_FRESHNESS + (1 - LEAST_FRESHNESS) * recency
+
+
+def recency_of_freshness(factor: float) -> float:
+    """Return the recency that has this freshness."""
+    return max(0.0, (factor - LEAST_FRESHNESS) / (1 - LEAST_FRESHNESS))
+
+
 def use_factor(use_count: int) -> float:
     """1 for a memory nobody used yet, slowly up to 1.5."""
     return min(MOST_USE, 1 + USE_STEEPNESS * math.log1p(use_count))
@@ -62,6 +73,7 @@ MEMORY_FACTORS: Mapping[str, Factor] = {
     "feedback": lambda memory, now: feedback_factor(memory.feedback),
     "favour": lambda memory, now: favour_factor(memory.feedback),
     "recency": recency_factor,
+    "freshness": lambda memory, now: freshness_of(recency_factor(memory, now)),
     "use": lambda memory, now: use_factor(memory.use_count),
     "status": lambda memory, now: STATUS_FACTOR[memory.status],
     "importance": lambda memory, now: importance_factor(memory.importance),

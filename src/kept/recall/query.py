@@ -45,6 +45,11 @@ class SearchWords(Struct, frozen=True):
         """Those that are in the query itself."""
         return tuple(word for word in self.weights if word not in self.reasons)
 
+    @property
+    def telling(self) -> dict[str, float]:
+        """Those that can lead to a memory: all but fillers that the profile weighs less, or these if there are no others."""
+        return {word: own for word, own in self.weights.items() if own == 1.0 or word not in WORTHLESS} or self.weights
+
     def is_alias(self, word: str) -> bool:
         """Whether aliases stand for this word of the query; else they are what it could have meant."""
         others = (token for phrase in self.stand_ins.get(word, ()) for token in phrase.split())
@@ -69,8 +74,10 @@ class SearchWords(Struct, frozen=True):
 
 def search_words(request: Request, circumstances: Circumstances) -> SearchWords:
     """The words of the query, and their aliases if the profile wants them."""
-    words = SearchWords(dict.fromkeys(_asked(request.query), 1.0))
-    if profile_of(request, circumstances.settings).aliases:
+    profile = profile_of(request, circumstances.settings)
+    asked = _asked(request.query)
+    words = SearchWords({word: profile.filler_weight if word in WORTHLESS else 1.0 for word in asked})
+    if profile.aliases:
         own = [alias for reader in circumstances.readers for alias in reader.all(Alias)]
         words = words.with_words(ALIAS_WEIGHT, ALIAS_OF, expansions(words.all, own))
     return words

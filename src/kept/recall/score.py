@@ -3,7 +3,7 @@
 Third step of the read path. A profile (`tables.PROFILES`) says which factors count. Every number in `hit.why`:
 
     match                                    `bm25.match_of`; with vectors `hybrid.joint_match`
-    favour feedback recency use status importance
+    favour feedback freshness recency use status importance
                                              `worth.MEMORY_FACTORS`: from the memory and the clock alone
     kind files                               `QUESTION_FACTORS` below: also from the question and the settings
     coverage                                 `coverage_factor` below, by `floor.py`: orders those that are considered

@@ -61,7 +61,12 @@ BY_FEEDBACK: Mapping[str, Callable[[int], float]] = {
     "feedback": worth.feedback_factor,
     "favour": worth.favour_factor,
 }
-KNOWN = frozenset({*BY_FEEDBACK, "recency", *OTHERS})
+# The factors that are made of the recency.
+BY_DAY: Mapping[str, Callable[[float], float]] = {
+    "recency": lambda recency: recency,
+    "freshness": worth.freshness_of,
+}
+KNOWN = frozenset({*BY_FEEDBACK, *BY_DAY, *OTHERS})
 
 
 class ChunkRows(Protocol):
@@ -342,11 +347,11 @@ def _others_table() -> tuple[float, ...]:
 
 def _recency_table(ranking: Ranking) -> dict[int, float]:
     """Day → factor, of the days that were asked for. A plain dictionary: thousands are looked up in each search."""
-    return _factor_by_day(_today(ranking))
+    return _factor_by_day(_today(ranking), _of_day(ranking))
 
 
 @lru_cache(maxsize=8)
-def _factor_by_day(today: int | None) -> dict[int, float]:
+def _factor_by_day(today: int | None, names: tuple[str, ...]) -> dict[int, float]:
     return {}
 
 
@@ -355,12 +360,19 @@ def _recency_of(days: Iterable[int], ranking: Ranking) -> dict[int, float]:
     if today is None:
         return dict.fromkeys(days, 1.0)
     ages = {day: min(today - day, _OLDEST) for day in days}
-    return {day: 1 / (1 + worth.RECENCY_PER_DAY * max(0, age)) for day, age in ages.items()}
+    recency = {day: 1 / (1 + worth.RECENCY_PER_DAY * max(0, age)) for day, age in ages.items()}
+    makers = [BY_DAY[name] for name in _of_day(ranking)]
+    return {day: math.prod(make(value) for make in makers) for day, value in recency.items()}
+
+
+def _of_day(ranking: Ranking) -> tuple[str, ...]:
+    """Return the factors of the ranking that the age makes."""
+    return tuple(name for name in ranking.factors if name in BY_DAY)
 
 
 def _today(ranking: Ranking) -> int | None:
     """None: age does not count."""
-    return None if ranking.now is None or "recency" not in ranking.factors else _day(ranking.now)
+    return _day(ranking.now) if ranking.now is not None and _of_day(ranking) else None
 
 
 def _little_endian(numbers: "array[int]") -> "array[int]":

@@ -189,6 +189,7 @@ _REASONS: Mapping[str, Callable[[float, Memory | None], str]] = {
     "feedback": lambda value, _memory: _feedback(value),
     "favour": lambda value, _memory: _favour(value),
     "recency": lambda value, _memory: _recency(value),
+    "freshness": lambda value, _memory: _recency(worth.recency_of_freshness(value)),
     "use": lambda value, _memory: _use(value),
     "importance": lambda value, _memory: f"{round(2 * value - 1, 2):g}",
     "coverage": lambda value, _memory: f"{max(0.0, 2 * value - 1):.0%} of what was asked",
