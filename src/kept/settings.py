@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from kept.errors import SettingsError
 from kept.model import canonical_kind
-from kept.tables import BRIEFING_SHARES, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SEARCH_PROVIDERS, SHELF_LIFE_DAYS
+from kept.tables import BRIEFING_SHARES, FLOORS, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SEARCH_PROVIDERS, SHELF_LIFE_DAYS
 
 NUDGES = ("off", "once")
 UNREACHED = 10**9  # nobody reaches such a limit, so it is not shown
@@ -68,6 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     profile: Annotated[str, _choice(PROFILES)] = "kept"
     search_provider: Annotated[str, _choice(SEARCH_PROVIDERS)] = "fts5"
+    floor: Annotated[str, _choice(FLOORS)] = "normal"
     vector_model: _ModelName | None = None
     vector_weight: _WeightOrZero = 0.5
     text_weight: _Weight = 0.5
@@ -130,6 +131,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     "recall": {
         "profile": "How hits are scored: by all factors (kept), also by vectors (hybrid), or as koshi or praxis did.",
         "search_provider": "How candidates are found: by words (fts5), or by words and vectors (hybrid).",
+        "floor": "How sure recall must be before it answers: strict, normal or open.",
         "vector_model": "Model that makes vectors: wordllama (none), or the folder of a sentence model in ONNX form.",
         "vector_weight": "Weight of the cosine in the match of profile hybrid.",
         "text_weight": "Weight of BM25 in the match of profile hybrid.",

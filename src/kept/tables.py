@@ -77,6 +77,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     floor: float = 0.5  # confidence that the best hit needs; below it nothing fits; 0: every match is a hit
     threshold_share: float = 0.3  # hits below this share of the best score are dropped; 0: none
     max_per_session: int | None = 2  # hits from one source session
+    reads_file_names: bool = False  # a file that the query names counts as one at hand
     by_tokens: bool = False  # a text's length is counted in tokens, as FTS5 does, instead of in its words
     counts_returns: bool = False  # being returned is a use; otherwise only what was acted upon is
     vectors: bool = False  # `match` joins cosine and BM25 by `vector_weight` and `text_weight`
@@ -104,6 +105,7 @@ _KEPT = Profile(
     factors=("match", "favour", "freshness", "kind", "use", "files", "status", "importance", "coverage"),
     columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "source": 1.0, "kind": 1.0}),
     filler_weight=0.2,
+    reads_file_names=True,
 )
 PROFILES: Mapping[str, Profile] = _frozen(
     {
@@ -144,6 +146,8 @@ RETENTIONS: Mapping[str, Retention] = _frozen(
         "koshi": Retention(shelf_life="none", worth=("feedback", "recency")),
     }
 )
+# How much of a profile's floor must a hit reach (setting `floor`)?
+FLOORS: Mapping[str, float] = _frozen({"strict": 1.5, "normal": 1.0, "open": 0.5})
 SEARCH_PROVIDERS = ("fts5", "hybrid")
 
 # In which ratio do the tiers share the room of a briefing?

@@ -17,6 +17,7 @@ MOST_FAVOUR = 1.6  # its square times the cut of a profile is below 1: no feedba
 HALF_FAVOUR = 4.0  # points of feedback that bring half of it
 RECENCY_PER_DAY = 0.01
 LEAST_FRESHNESS = 0.8  # of a memory as old as time: age decides between like fits, and a rule of last year still holds
+LEAST_IMPORTANCE = 0.8  # a kind alone must not lift a memory over one that fits better
 USE_STEEPNESS = 0.1
 MOST_USE = 1.5
 STATUS_FACTOR = {"candidate": 0.9, "confirmed": 1.0, "pinned": 1.1, "archived": 1.0}
@@ -59,8 +60,13 @@ def use_factor(use_count: int) -> float:
 
 
 def importance_factor(importance: float) -> float:
-    """Between 0.5 and 1: importance decides between equals, the match between others."""
-    return 0.5 + 0.5 * importance
+    """Between 0.8 and 1: importance decides between equals, the match between others."""
+    return LEAST_IMPORTANCE + (1 - LEAST_IMPORTANCE) * importance
+
+
+def importance_of_factor(factor: float) -> float:
+    """Return the importance that has this factor."""
+    return max(0.0, (factor - LEAST_IMPORTANCE) / (1 - LEAST_IMPORTANCE))
 
 
 def days_between(earlier: datetime, now: datetime) -> float:

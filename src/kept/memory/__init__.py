@@ -141,6 +141,7 @@ class Kept:
         session: str | None = None,
         all_projects: bool = False,
         agent: str | None = None,
+        floor: str | None = None,
     ) -> Recalled:
         """Find the memories that best match a few key words, with scores and reasons. Any text is a valid query.
 
@@ -149,7 +150,7 @@ class Kept:
         message, or `by` session, where each comes once. `packed` includes old, compressed sessions and takes longer.
         Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput. `session` is the one
         that asks: under the presets `conservative` and `manual` only it sees its findings that nobody promoted.
-        `agent` searches only what this one wrote.
+        `agent` searches only what this one wrote. `floor` says how sure an answer must be: strict, normal or open.
         `all_projects` asks every project of the home, for an admin; `hit.memory.space` says which one, and nothing is
         noted of it.
         """
@@ -169,6 +170,7 @@ class Kept:
             session=session,
             all_projects=bool(all_projects),
             agent=agent,
+            floor=floor,
         )
         return perform(self._context, verbs.recall.RECALL, asked)
 
@@ -224,13 +226,15 @@ class Kept:
         shares: Mapping[str, int] | None = None,
         head_tail: int = 0,
         max_chars: int | None = None,
+        floor: str | None = None,
     ) -> Briefing:
         """Write a text for an agent that is about to start; `str(briefing)` is empty when there is nothing to say.
 
         It takes at most `budget_tokens`, and 8 % of `remaining_tokens`, markup included; and at most `max_chars`.
         `style` is xml, markdown, text or json. `files` are those being worked on; `session` adds findings of its
         other agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the
-        recalled part, and `head_tail` puts that many of its newest and of its oldest first. Never raises: see `error`.
+        recalled part, and `head_tail` puts that many of its newest and of its oldest first.
+        `floor` says how well a memory must fit the prompt: strict, normal or open. Never raises: see `error`.
         """
         asked = verbs.brief.Brief(
             prompt=prompt,
@@ -243,6 +247,7 @@ class Kept:
             shares=None if shares is None else dict(shares),
             head_tail=head_tail,
             max_chars=max_chars,
+            floor=floor,
         )
         return perform(self._context, verbs.brief.BRIEFING, asked)
 

@@ -36,10 +36,13 @@ from kept.recall.briefing import (
 from kept.recall.briefing import fitting_shared as fitting_shared
 from kept.recall.briefing.prompt import FITS, MATCHES
 from kept.recall.briefing.render import trust_mark as trust_mark
+from kept.recall.briefing.situation import MOST_FITTING
 from kept.recall.select import MOST_MISSES
 from kept.tables import BRIEFING_SHARES
 from kept.writing.redact import redact
 
+SEED_PROFILES = ("koshi", "praxis")  # hooks give them as many lines as their budgets hold
+PROMPT_LINES = 3
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
 
@@ -56,6 +59,7 @@ class BriefingRequest(Struct, frozen=True, kw_only=True):
     shares: Mapping[str, int] | None = None
     head_tail: int = 0
     max_chars: int | None = None
+    floor: str | None = None
     delivery: "Delivery | None" = None
     agent: str | None = None  # who asks, if it is not the actor: a session may be another agent's
 
@@ -137,7 +141,10 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         seen_by=context.seen_by(request.session),
         task=None if request.task is None else well_formed(request.task),
         head_tail=request.head_tail,
+        floor=request.floor,
         is_compacted=request.delivery is not None and request.delivery.is_compacted,
+        is_brief=request.delivery is not None and context.settings.profile not in SEED_PROFILES,
+        most_fitting=PROMPT_LINES if request.delivery is not None else MOST_FITTING,
     )
 
 

@@ -18,12 +18,13 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kept.errors import InvalidInput
 from kept.model import Hit, canonical_kind
 from kept.ports import Embedder, Reader, Where
 from kept.settings import Settings
-from kept.tables import PROFILES, Profile
+from kept.tables import FLOORS, PROFILES, Profile
 
 RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
 SCOPES: tuple[RecallScope, ...] = get_args(RecallScope)
@@ -46,6 +47,7 @@ class Request(Struct, frozen=True, kw_only=True):
     limit: int = 5
     exact_top: int | None = None  # that many hits must be exactly the best, whatever it costs; None: all of them
     profile: str | None = None  # None: as the settings say
+    floor: str | None = None  # how sure an answer must be (`tables.FLOORS`); None: as the settings say
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     files: tuple[str, ...] = ()  # the files at hand: memories about them rank higher
@@ -63,6 +65,8 @@ class Request(Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"query must be a string, not {type(self.query).__name__}.")
         if self.profile is not None:
             _check_choice("profile", self.profile, PROFILES)
+        if self.floor is not None:
+            _check_choice("floor", self.floor, FLOORS)
         if type(self.limit) is not int or not 0 <= self.limit <= MOST_HITS:
             raise InvalidInput(f"limit must be a whole number from 0 to {MOST_HITS:,}, got {self.limit!r}.")
         _check_choice("scope", self.scope, SCOPES)
@@ -111,7 +115,9 @@ def embedder_failed(error: Exception) -> str:
 def profile_of(request: Request, settings: Settings) -> Profile:
     """How hits are scored and chosen: as the question says, else as the settings say."""
     usual = "hybrid" if settings.search_provider == "hybrid" else settings.profile
-    return PROFILES[request.profile or usual]
+    profile = PROFILES[request.profile or usual]
+    share = FLOORS[request.floor or settings.floor]
+    return profile if share == 1.0 or not profile.floor else replace(profile, floor=profile.floor * share)
 
 
 def where_of(request: Request) -> Where:

@@ -1,28 +1,30 @@
 """The floor: how likely a memory answers the query, and when nothing does.
 
-Between score and select. A score orders memories; it cannot tell that the best of them is about something else. Two
-things can, and with vectors the likeness:
+Between score and select. A score orders memories; it cannot tell that the best of them is about something else. Either
+of two measures can, and likeness adds to both where vectors are on:
 
-    coverage   of what the words of the query are worth, the share that the memory covers. A word is worth the more the
-               rarer it is; words that hold a sentence together are worth nothing, so they alone never make a hit.
-    surprise   how unlikely it is that some memory holds the same words by chance: what they are worth, less what it
-               takes to find that number of the query's words in a store of that size. Two rare words of a long prompt
-               cover little of it, but hardly meet by chance.
+    coverage   the share of what the words of the query are worth that the memory covers. For key words and questions:
+               one telling word that is the whole query is enough.
+    fit        BM25 of the telling words, less what it takes to be found by chance in a store of that size. For prompts:
+               it counts telling words that are shared, and does not fall with the length of the prompt.
 
-In a small store no word is common yet, so every store is judged as if it held a hundred ordinary memories more. Nor is
-a name common there because two of five memories say it: what is rare in the world is taken so until the store is large.
-Coverage also orders the memories that are considered (`score.py`). Rule: nothing is shown where the best confidence is
-below the floor of the profile.
+A word is worth the more the rarer it is. Words that hold a sentence together are worth nothing, nor are words that
+many of the store's own memories hold, such as the name of the project. In a small store no word is common yet, so every
+store is judged as if it held a hundred ordinary memories more. Nor is a name common there because two of five memories
+say it: what is rare in the world is taken so until the store is large.
+
+A memory about a file that the query names, or that is at hand, needs no other reason (`AT_HAND`). Coverage also orders
+the memories that are considered (`score.py`). Rule: nothing is shown where the best confidence is below the floor.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import nlargest
-from math import exp, lgamma, log
+from math import exp, log
 
 from msgspec import Struct
 
-from kept import text
-from kept.ports import Statistics
+from kept import bm25, text
+from kept.ports import Prepared, Statistics
 from kept.recall.aliases import default_expansions
 from kept.recall.query import SearchWords
 from kept.recall.stems import COMMON, ORDERS, WORTHLESS
@@ -30,13 +32,18 @@ from kept.recall.stems import COMMON, ORDERS, WORTHLESS
 ORDINARY = 100  # memories that every store is judged to hold beside its own
 _IN_ORDINARY = 0.002  # the share of them that hold a word at least
 _IN_ORDINARY_COMMON = 0.2
+HELD_BY_MANY = 0.3  # of the store's own memories: such a word tells nothing, unless the query has no other
+MANY_ROWS = 10  # a smaller store has no such word
 MOST_COVERED = 8  # words: no memory is about all that a long prompt says
 STANDS_FOR = 0.9  # of a word's worth, if the memory holds another word for it
 OF_AN_ORDER = 0.5  # of its worth, if it is the verb of an order
 GUESSED = 0.5  # the same, if that is only what the word could have meant
-# Of `Evidence.features`. Learned on 2026-11-17 by `python -m bench.floor --learn --longmemeval DIR`, from the
-# questions of tests/golden (without the greenhouse) and LongMemEval (MIT).
-WEIGHTS = (8.51, 0.23, 13.24, -2.91)
+SAID = (2.0, 1.5, 1.2, 0.0, 0.0)  # weights of `bm25.COLUMNS`: neither source nor kind says anything
+AT_HAND = 0.9  # the confidence of a memory about a file that is named or at hand
+# Of coverage, fit and likeness, and a constant. Learned on 2026-11-18 by `python -m bench.floor --learn --longmemeval
+# DIR --prompts DIR`, from the questions of tests/golden (without the greenhouse and the ferries), LongMemEval (MIT), and
+# prompts of coding agents with the facts that govern them.
+WEIGHTS = (8.37, 0.318, 13.24, -3.18)
 
 
 class Evidence(Struct, frozen=True, gc=False):
@@ -45,8 +52,9 @@ class Evidence(Struct, frozen=True, gc=False):
     exact: float  # words that the memory holds
     stood_for: float  # words for which it holds another one
     guessed: float  # words that could have meant one that it holds
-    surprise: float
+    fit: float = 0.0
     likeness: float = 0.0
+    is_at_hand: bool = False  # it is about a file that the query names, or that is at hand
 
     @property
     def coverage(self) -> float:
@@ -57,24 +65,29 @@ class Evidence(Struct, frozen=True, gc=False):
     def confidence(self) -> float:
         """How likely the memory answers, from 0 to 1."""
         if not self.exact and not self.stood_for and not self.guessed and not self.likeness:
-            return 0.0
-        of_coverage, of_surprise, of_likeness, constant = WEIGHTS
-        speaks_for = of_coverage * self.coverage + of_surprise * self.surprise + of_likeness * self.likeness + constant
-        return 1 / (1 + exp(-speaks_for))
+            return AT_HAND if self.is_at_hand else 0.0
+        likely = 1 / (1 + exp(-strength(WEIGHTS, self.features)))
+        return max(likely, AT_HAND) if self.is_at_hand else likely
 
     @property
     def features(self) -> tuple[float, ...]:
         """What WEIGHTS weigh; the last is a constant."""
-        return self.coverage, self.surprise, self.likeness, 1.0
+        return self.coverage, self.fit, self.likeness, 1.0
+
+
+def strength(weights: Sequence[float], features: Sequence[float]) -> float:
+    """What speaks for a memory in one number, 0 where it is as likely as not: the better of coverage and fit counts."""
+    of_coverage, of_fit, of_likeness, constant = weights
+    coverage, fit, likeness, _ = features
+    return max(of_coverage * coverage, of_fit * fit) + of_likeness * likeness + constant
 
 
 class Instead(Struct, frozen=True, gc=False):
-    """Words of the query, and others that stand for them or that they could have meant, with what one is worth."""
+    """Words of the query, and others that stand for them or that they could have meant."""
 
     words: tuple[str, ...]  # one, or several that are said together
     others: tuple[str, ...]
     is_alias: bool
-    worth: float
 
     def is_said_in(self, tokens: str) -> bool:
         """Return True if one of the other words is among the tokens, each between blanks."""
@@ -87,16 +100,25 @@ class Floor(Struct, frozen=True):
     asked: dict[str, float]  # word → its worth
     instead: tuple[Instead, ...]  # words that are said together first
     whole: float  # what there is to cover
+    match: bm25.Match  # of the telling words, in the store with ordinary memories beside it
     by_chance: float  # what it takes to be found in a store of this size
 
-    def evidence(self, held: Container[str], tokens: str, likeness: float = 0.0) -> Evidence:
-        """What speaks for a memory that holds these words of the query; `likeness`: of its vector to the query's.
+    def evidence(
+        self, held: Container[str], prepared: Prepared, likeness: float = 0.0, *, is_at_hand: bool = False
+    ) -> Evidence:
+        """What speaks for a memory that holds these words of the query; `likeness`: of its vector to the query's."""
+        covered = self.covered(held, tokens_of(prepared))
+        fit = max(0.0, self.match(prepared) - self.by_chance)
+        return Evidence(covered.exact, covered.stood_for, covered.guessed, fit, likeness, is_at_hand)
 
-        `tokens` are those of what it says, each between blanks, for words that stand for one of the query. Its kind and
-        source count only where they are asked for by name.
+    def covered(self, held: Container[str], tokens: str) -> Evidence:
+        """The same as far as it covers the query.
+
+        `tokens` are those of what the memory says, each between blanks, for words that stand for one of the query. Its
+        kind and source count only where they are asked for by name.
         """
         found = {word for word in self.asked if word in held}
-        exact = worth = sum(own for word, own in self.asked.items() if word in found)
+        exact = sum(own for word, own in self.asked.items() if word in found)
         stood_for = guessed = 0.0
         for instead in self.instead:
             open_words = [word for word in instead.words if word not in found]
@@ -107,11 +129,14 @@ class Floor(Struct, frozen=True):
                 stood_for += own
             else:
                 guessed += own
-            worth += min(own, instead.worth)
             found.update(open_words)
         whole = self.whole or 1.0
-        surprise = worth - self.by_chance - _ways(len(self.asked), len(found)) if found else 0.0
-        return Evidence(exact / whole, stood_for / whole, guessed / whole, surprise, likeness)
+        return Evidence(exact / whole, stood_for / whole, guessed / whole)
+
+
+def tokens_of(prepared: Prepared) -> str:
+    """The tokens of what a memory says, each between blanks."""
+    return f" {prepared.words} {prepared.tag_words} {prepared.file_words} "
 
 
 def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
@@ -122,10 +147,20 @@ def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
         # Two words for one thing ("concise, short") are one wish; a kind and a thing of it ("push notification") two.
         others = tuple(other for other in brought if other not in asked or key in words.stand_ins.get(other, ()))
         if own := tuple(word for word in key.split() if word in asked):
-            instead.append(Instead(own, others, words.is_alias(key), _rarity(others, statistics)))
+            instead.append(Instead(own, others, words.is_alias(key)))
     instead.sort(key=lambda one: -len(one.words))
     whole = sum(nlargest(MOST_COVERED, asked.values()))
-    return Floor(asked, tuple(instead), whole, log(statistics.rows + ORDINARY))
+    telling = {word: own for word, own in words.weights.items() if word in asked or word in words.reasons}
+    match = bm25.match_of(telling, _with_ordinary(telling, statistics), SAID)
+    return Floor(asked, tuple(instead), whole, match, log(statistics.rows + ORDINARY))
+
+
+def _with_ordinary(words: Iterable[str], statistics: Statistics) -> Statistics:
+    """The statistics of these words as if the store held ordinary memories as well, of the length of its own."""
+    in_ordinary = round(ORDINARY * _IN_ORDINARY_COMMON)
+    rows_with = {word: statistics.rows_with.get(word, 0) + in_ordinary * (word in COMMON) for word in words}
+    length = statistics.words / (statistics.rows or 1)
+    return Statistics(statistics.rows + ORDINARY, round(statistics.words + ORDINARY * length), 0, rows_with)
 
 
 def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str, float]:
@@ -133,7 +168,8 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
 
     The verb of an order ("add …", "fix …") tells what to do, and little of what is asked about.
     """
-    alone = {word: _rarity((word,), statistics) for word in words.literal if word not in WORTHLESS}
+    tell = [word for word in words.literal if word not in WORTHLESS]
+    alone = {word: _rarity(word, statistics) for word in _held_by_few(tell, statistics) or tell}
     if (first := next(iter(alone), "")) in ORDERS:
         alone[first] *= OF_AN_ORDER
     for run in query.split():
@@ -151,13 +187,19 @@ def _shared_worths(parts: Sequence[str], alone: Mapping[str, float]) -> dict[str
     return {part: alone[part] * most / together for part in parts}
 
 
-def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
-    """What it is worth that a memory holds one of these words."""
+def _held_by_few(words: Sequence[str], statistics: Statistics) -> list[str]:
+    """Leave out the words that many memories of this store hold."""
+    most = HELD_BY_MANY * statistics.rows if statistics.rows >= MANY_ROWS else statistics.rows
+    return [word for word in words if statistics.rows_with.get(word, 0) <= most]
+
+
+def _rarity(word: str, statistics: Statistics) -> float:
+    """What it is worth that a memory holds this word."""
     rows = statistics.rows + ORDINARY
-    share = sum(_IN_ORDINARY_COMMON if word in COMMON else _IN_ORDINARY for word in family)
+    share = _IN_ORDINARY_COMMON if word in COMMON else _IN_ORDINARY
     # A word that nobody has used yet is as rare as one that was used once.
-    held: float = max(1, sum(statistics.rows_with.get(word, 0) for word in family))
-    if len(family) == 1 and _is_name(family[0]):
+    held: float = max(1, statistics.rows_with.get(word, 0))
+    if _is_name(word):
         held = 1 + (held - 1) * statistics.rows / rows  # counted as far as the store is large enough to tell
     return max(0.0, log(rows / min(rows, held + ORDINARY * share)))
 
@@ -165,8 +207,3 @@ def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
 def _is_name(word: str) -> bool:
     """Whether the word is in neither table, of what is said everywhere and of what software work is about."""
     return word not in COMMON and not default_expansions(word)
-
-
-def _ways(n: int, k: int) -> float:
-    """The logarithm of how many ways there are to choose k of n."""
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)

@@ -13,9 +13,9 @@ from math import prod
 from kept import vectors
 from kept.ports import Found, Reader
 from kept.recall import Circumstances, Request, embedder_failed, where_of
-from kept.recall.floor import Floor
+from kept.recall.floor import Floor, tokens_of
 from kept.recall.models import likeness, typical_cosine, unrelated_cosine
-from kept.recall.score import MATCH, Scored, held_by, tokens_of
+from kept.recall.score import MATCH, Scored, held_by
 from kept.settings import Settings
 
 CANDIDATES = 50  # of each space, that vectors alone may bring in
@@ -74,7 +74,7 @@ def _word_shares(candidates: Mapping[Key, Scored], floor: Floor) -> dict[Key, fl
 
 
 def _coverage(floor: Floor, found: Found) -> float:
-    return floor.evidence(held_by(found.prepared, floor.asked), tokens_of(found.prepared)).coverage
+    return floor.covered(held_by(found.prepared, floor.asked), tokens_of(found.prepared)).coverage
 
 
 def joint_match(words: float, likeness: float, settings: Settings) -> dict[str, float]:

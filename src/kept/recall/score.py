@@ -15,7 +15,7 @@ storages choose candidates by it (`OTHERS` in storage/weights.py; without that i
 tests/recall/test_score.py tells what is missing. Rule: a number that is not in `why` is not in the score.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from math import prod
 from pathlib import PurePosixPath
@@ -26,13 +26,14 @@ from kept import bm25, worth
 from kept.model import Hit, Memory
 from kept.ports import Found, Prepared, Ranking, Statistics
 from kept.recall import Request, profile_of
-from kept.recall.floor import Floor
+from kept.recall.floor import Floor, tokens_of
 from kept.recall.query import SearchWords
 from kept.recall.stems import WORTHLESS
 from kept.settings import Settings
 from kept.tables import Profile, by_kind
 
 MATCH = "match"  # the first factor of every profile: how well the words fit
+FILES = "files"
 COVERAGE = "coverage"  # how much of what the query is worth the memory covers
 LEAST_COVERAGE = 0.15
 SHARED_FILE = 1.5
@@ -49,9 +50,33 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
     return SHARED_FOLDER if any(str(PurePosixPath(file).parent) in folders for file in memory.files) else 1.0
 
 
+def named_files(query: str) -> frozenset[str]:
+    """The runs of a query as paths and names of files could stand in it, without quotes and numbers of lines."""
+    runs = (run.strip("`'\"()[]{}<>,;!?").split(":")[0].rstrip(".") for run in query.split())
+    return frozenset(part for run in runs for part in (run, PurePosixPath(run).name))
+
+
+def _is_named(file: str, names: Set[str]) -> bool:
+    """Return True if the path is among the names, or its last part, unless that could be any word."""
+    name = PurePosixPath(file).name
+    return file in names or (name in names and ("." in name or name != name.lower()))
+
+
+def _of_files(request: Request, settings: Settings) -> worth.Factor:
+    """The factor `files`: a file that the query names counts as one at hand, if the profile says so."""
+    names = named_files(request.query) if profile_of(request, settings).reads_file_names else frozenset()
+
+    def factor(memory: Memory, now: datetime) -> float:
+        if memory.files and any(_is_named(file, names) for file in memory.files):
+            return SHARED_FILE
+        return file_affinity(memory, request.files)
+
+    return factor
+
+
 QUESTION_FACTORS: Mapping[str, Callable[[Request, Settings], worth.Factor]] = {
     "kind": lambda request, settings: lambda memory, now: by_kind(settings.kind_weights, memory.kind),
-    "files": lambda request, settings: lambda memory, now: file_affinity(memory, request.files),
+    FILES: _of_files,
 }
 
 
@@ -94,11 +119,6 @@ def storage_ranking(match: bm25.Match, request: Request, settings: Settings, now
     return Ranking(match=match, factors=factors, kind_weights=settings.kind_weights, now=now)
 
 
-def tokens_of(prepared: Prepared) -> str:
-    """The tokens of what a memory says, each between blanks."""
-    return f" {prepared.words} {prepared.tag_words} {prepared.file_words} "
-
-
 def held_by(prepared: Prepared, words: Iterable[str]) -> list[str]:
     """Which of these words a memory holds: in what it says, or in its kind and source."""
     said = f"{tokens_of(prepared)} {prepared.source_words} {prepared.kind_words} "
@@ -115,7 +135,8 @@ def hit_of(words: SearchWords, floor: Floor, profile: Profile) -> Callable[[Scor
     def hit(scored: Scored) -> Hit:
         prepared, why = scored.found.prepared, scored.why
         matched = {word: reasons[word] for word in held_by(prepared, reasons)}
-        evidence = floor.evidence(matched, tokens_of(prepared), scored.likeness)
+        is_at_hand = scored.why.get(FILES, 1.0) >= SHARED_FILE
+        evidence = floor.evidence(matched, prepared, scored.likeness, is_at_hand=is_at_hand)
         if COVERAGE in profile.factors:
             why = why | {COVERAGE: coverage_factor(evidence.coverage)}
         return Hit(

@@ -84,21 +84,27 @@ class _Bar(Struct, frozen=True, kw_only=True):
     profile: Profile
     top: int  # only so many of the first may be in it
     takes_summaries: bool
-    threshold: float  # of the score
-    is_confident: bool  # some hit is above the floor
+    best: Hit | None  # of those that are likely enough; None: no hit is
+    nearest: Hit | None  # the likeliest of all
 
     def misfit(self, rank: int, hit: Hit) -> str | None:
         """Return why a hit cannot be in the answer, or None."""
         confidence = hit.confidence or 0.0
         if hit.memory.kind == SUMMARY and not self.takes_summaries:
             return "a summary of a session; ask for kind summary"
-        if not self.is_confident or confidence < REST_SHARE * self.profile.floor:
-            return f"fits too little: confidence {confidence:.2f}, and {self.profile.floor:g} is needed"
+        if self.best is None:
+            nearest = "" if self.nearest is None or self.nearest is hit else f"; {self.nearest.ref} comes nearest, with {self.nearest.confidence or 0.0:.2f}"
+            return f"fits too little: {self._lack(confidence)}{nearest}"
+        if confidence < REST_SHARE * self.profile.floor:
+            return f"fits too little beside {self.best.ref}: {self._lack(confidence, REST_SHARE)}"
         if rank >= self.top:
             return f"ranked {rank + 1}, beyond the first {self.top}"
-        if hit.score < self.threshold:
-            return f"scored below {self.profile.threshold_share:.0%} of the best"
+        if hit.score < self.profile.threshold_share * self.best.score:
+            return f"scored below {self.profile.threshold_share:.0%} of the best, {self.best.ref}"
         return None
+
+    def _lack(self, confidence: float, share: float = 1.0) -> str:
+        return f"confidence {confidence:.2f}, and {share * self.profile.floor:.2g} is needed"
 
     def is_above_floor(self, hit: Hit) -> bool:
         """Return True if the profile has a floor and the hit alone would reach it."""
@@ -111,8 +117,8 @@ def _bar(hits: Sequence[Hit], profile: Profile, *, top: int, takes_summaries: bo
         profile=profile,
         top=top,
         takes_summaries=takes_summaries,
-        threshold=profile.threshold_share * eligible[0].score if eligible else 0.0,
-        is_confident=any((hit.confidence or 0.0) >= profile.floor for hit in eligible),
+        best=next((hit for hit in eligible if (hit.confidence or 0.0) >= profile.floor), None),
+        nearest=max(eligible, key=lambda hit: hit.confidence or 0.0, default=None),
     )
 
 

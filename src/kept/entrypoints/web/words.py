@@ -191,7 +191,7 @@ _REASONS: Mapping[str, Callable[[float, Memory | None], str]] = {
     "recency": lambda value, _memory: _recency(value),
     "freshness": lambda value, _memory: _recency(worth.recency_of_freshness(value)),
     "use": lambda value, _memory: _use(value),
-    "importance": lambda value, _memory: f"{round(2 * value - 1, 2):g}",
+    "importance": lambda value, _memory: f"{round(worth.importance_of_factor(value), 2):g}",
     "coverage": lambda value, _memory: f"{max(0.0, 2 * value - 1):.0%} of what was asked",
     "status": _status,
     "files": _files,

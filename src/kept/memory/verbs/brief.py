@@ -9,7 +9,7 @@ from kept.memory.context import Context
 from kept.memory.share import SHARE_TOKENS, Shared
 from kept.memory.share import share as share_with
 from kept.memory.verbs.declare import Returns, Tool, Verb
-from kept.memory.verbs.fields import FilesAtHand, about
+from kept.memory.verbs.fields import FilesAtHand, FloorName, about
 from kept.model import Briefing
 
 Tokens = Annotated[int, about("Tokens at most.", metavar="TOKENS", least=0)] | None
@@ -39,6 +39,7 @@ class Brief(Struct, frozen=True, kw_only=True):
         int, about("Put this many of the newest and of the oldest first.", metavar="NUMBER", least=0)
     ] = 0
     max_chars: Annotated[int, about("Its length in characters at most.", metavar="NUMBER", least=0)] | None = None
+    floor: FloorName | None = None
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -69,6 +70,7 @@ def briefing(context: Context, asked: Brief) -> Briefing:
         shares=asked.shares,
         head_tail=asked.head_tail,
         max_chars=asked.max_chars,
+        floor=asked.floor,
     )
     return brief.briefing(context, request, on_new_session=_finish_the_last)
 

@@ -44,6 +44,9 @@ Tags = Annotated[tuple[str, ...], about("Only with one of these tags.", one="tag
 FilesAtHand = Annotated[
     tuple[str, ...], about("Files at hand: memories about them rank higher.", one="file", metavar="PATH")
 ]
+FloorName = Annotated[
+    str, about("How sure an answer must be: strict, normal or open. By default as in the settings.", metavar="FLOOR")
+]
 AboutFiles = Annotated[tuple[str, ...], about("Only memories about these files.", one="file", metavar="PATH")]
 Limit = Annotated[int, about("How many at most.", metavar="NUMBER", least=0, most=MOST_LISTED)]
 Agent = Annotated[str, about("Only memories that this agent wrote.", metavar="NAME")] | None

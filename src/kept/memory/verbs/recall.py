@@ -8,7 +8,7 @@ from kept.memory import everywhere, read, receipts
 from kept.memory.context import Context
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Agent, FilesAtHand, Kinds, Query, Since, Tags, Until, about
+from kept.memory.verbs.fields import Agent, FilesAtHand, FloorName, Kinds, Query, Since, Tags, Until, about
 from kept.model import Recalled
 from kept.recall import MOST_HITS, RecallScope, Request
 from kept.tables import PROFILES
@@ -30,6 +30,7 @@ class Recall(Struct, frozen=True, kw_only=True):
         Annotated[str, about(f"How to score: {', '.join(PROFILES)}. By default as in the settings.", metavar="PROFILE")]
         | None
     ) = None
+    floor: FloorName | None = None
     follow: Annotated[bool, about("Add memories recalled together with the hits before.")] = False
     by: Annotated[Literal["message", "session"], about("In scope sessions: each message, or each session once.")] = (
         "message"
@@ -56,6 +57,7 @@ def recall(context: Context, asked: Recall) -> Recalled:
         query=asked.query,
         limit=asked.limit,
         profile=asked.profile,
+        floor=asked.floor,
         kinds=asked.kinds,
         tags=asked.tags,
         files=asked.files,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from kept import text, worth
 from kept.model import IMPORT, Entry, LeftOut, Memory, Recalled, Task, replace
 from kept.ports import Reader, Where
-from kept.recall import Request
+from kept.recall import Request, profile_of
 from kept.recall.briefing.prompt import fitting_the_prompt
 from kept.recall.briefing.render import Pair
 from kept.recall.briefing.rules import concerning
@@ -69,6 +69,7 @@ def question_of(situation: Situation) -> Request:
         exact_top=EXACT_TOP,
         files=situation.files,
         seen_by=situation.seen_by,
+        floor=situation.floor,
     )
 
 
@@ -92,9 +93,10 @@ def collect(
     asked = _telling(situation.prompt)
     at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
     if situation.has_prompt:
-        floor = PROFILES[settings.profile].floor
+        floor = profile_of(question_of(situation), settings).floor
         fitting = list(fitting_the_prompt(recalled, readers, situation, floor, left_out))
-        rules = _rules(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
+        is_work = bool(fitting or at_hand or _ORDERS.match(situation.prompt))
+        rules = _rules(readers, situation, asked) if is_work and not situation.is_brief else []
         # Rules are short, so they come before what fits less well.
         retrieval = [*fitting[:SURELY_TOLD], *at_hand, *rules, *fitting[SURELY_TOLD:]]
     else:

@@ -16,6 +16,7 @@ from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_t
 from kept.recall.query import ASKED_FOR
 from kept.recall.stems import COMMON, WORTHLESS
 
+BESIDE_BEST = 0.5  # of the best score: what a line needs that an agent did not ask for
 NEAREST = 5  # these tell which sessions the prompt continues
 TOGETHER = 2.0  # what it adds to be found in such a session
 LEAST_CONFIDENCE = 0.05  # of a memory below the floor
@@ -34,7 +35,8 @@ def fitting_the_prompt(
     """What fits well, and what is near to that; or, where the project knows what the prompt speaks of, the nearest."""
     of_tier: Counter[str] = Counter()
     most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
-    for hit in _near_hits(recalled, readers, situation, floor):
+    fitting = _sure_hits(recalled, floor) if situation.is_brief else _near_hits(recalled, readers, situation, floor)
+    for hit in fitting:
         tier = tier_of(hit.memory)
         if of_tier[tier] >= most:
             continue
@@ -43,6 +45,26 @@ def fitting_the_prompt(
             continue
         of_tier[tier] += 1
         yield Entry(memory=hit.memory, why=_why(hit, situation.prompt))
+
+
+def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
+    """Return the memories that fit for certain, best first: of two that say something else of the same, the newer."""
+    considered = [*recalled.hits, *(miss.hit for miss in recalled.misses)]
+    sure = [hit for hit in considered if (hit.confidence or 0.0) >= floor and is_worth_telling(hit.memory)]
+    sure.sort(key=lambda hit: -hit.score)
+    beside = [hit for hit in sure if hit.score >= BESIDE_BEST * sure[0].score]
+    return [hit for hit in beside if not any(_replaces(other, hit) for other in beside)]
+
+
+def _replaces(newer: Hit, older: Hit) -> bool:
+    """Return True if a later statement of the same kind says all that the older one says of the prompt."""
+    if newer.memory.kind != older.memory.kind or newer.memory.created_at <= older.memory.created_at:
+        return False
+    return _telling_words(older) <= _telling_words(newer)
+
+
+def _telling_words(hit: Hit) -> set[str]:
+    return {word for word, how in hit.matched.items() if how == ASKED_FOR and word not in COMMON}
 
 
 def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float) -> Sequence[Hit]:

@@ -29,7 +29,9 @@ class Situation(Struct, frozen=True, kw_only=True):
     is_compacted: bool = False  # the agent may no longer have before it what was said in the session
     task: str | None = None
     head_tail: int = 0
+    floor: str | None = None  # as in a `Request`
     most_fitting: int = MOST_FITTING
+    is_brief: bool = False  # the agent did not ask: tell few lines, and only those that surely fit
 
     @property
     def has_prompt(self) -> bool:
