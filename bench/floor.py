@@ -1,6 +1,6 @@
 """When recall says that nothing fits: how often it is right, and the weights by which it decides.
 
-    python -m bench.floor [--longmemeval DIR] [--learn] [--vectors] [--model DIR] [--json]
+    python -m bench.floor [--longmemeval DIR] [--prompts DIR] [--learn] [--vectors] [--model DIR] [--json]
 
 Questions that have an answer are asked of the store that holds it: a hundred of the golden project, forty paraphrases
 about a bicycle shop, twenty about a greenhouse and 34 about a ferry line (held out: never learned from), and those of
@@ -9,21 +9,29 @@ written for the shop, the greenhouse and the ferries, and all questions of one s
 which share of the answers is among the first five with the floor and without it, and which share of the others gets
 no hit.
 
-`--learn` fits the weights of `recall/floor.py`: a logistic regression, where the example of a question is the memory
-that answers it, or else the one that comes nearest; both kinds of questions weigh the same. Likeness is not
-learned: it suffices alone where it is above that of 98 in 100 texts about something else. The constant is set last, so
-that nine of ten of the questions written to have no answer get none. The held-out sets show what that is worth.
+`--prompts` names a folder of prompts for coding agents: `cases.jsonl` (each with `project`, `prompt`, `facts`, and as
+`need` the patterns of what must be told), `distractors.jsonl` and `unrelated.json`. Reported is how many prompts are
+told all they need in three lines, which share of the lines is needed, and how many unrelated prompts are told anything.
+
+`--learn` fits the weights of `recall/floor.py`: a logistic regression. The example
+of a question is the memory that answers it, or else the one that comes nearest; of a prompt, beside the memory that it
+needs, also the nearest ones that it does not need. Both kinds of examples weigh the same. Likeness is not learned: it
+suffices alone where it is above that of 98 in 100 texts about something else. The constant is set last, so that nine of
+ten of the questions written to have no answer get none. Prompts are judged by weights that were learned without their
+project. The held-out sets show what that is worth.
 """
 
 import argparse
 import json
 import math
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 from tests.golden import bicycle_shop, ferry_line, greenhouse
 from tests.golden.project_memories import PROJECT_MEMORIES
@@ -33,38 +41,83 @@ import kept
 from bench.measure import options, report, table
 from kept.model import Draft, Hit
 from kept.recall import pipeline
-from kept.recall.floor import WEIGHTS, Evidence
+from kept.recall.briefing.prompt import BESIDE_BEST, SURER
+from kept.recall.floor import WEIGHTS, Evidence, strength
 from kept.recall.models import WORDLLAMA
-from kept.recall.score import tokens_of
+from kept.tables import PROFILES
 
 MOST_HAYSTACKS = 60  # of LongMemEval: about a minute
 HELD_OUT = ("greenhouse", "ferries")
 REFUSED = 0.905  # the share of unanswerable questions that must get no hit
-PULL = 0.02  # towards small weights
 ROUNDS = 4  # of choosing examples, and fitting them
-STEPS = 1_500
+STEPS = 3_000
+PACE = (0.5, 0.004, 0.0, 0.5)  # of a step: small for fit, which is in the tens; none for what is not learned
+NEAR = 3  # memories beside the needed one that a prompt does not need
+FLOOR = PROFILES["kept"].floor
+LINES = 3  # that a prompt is told
+NEEDED = math.log(SURER * FLOOR / (1 - SURER * FLOOR))  # strength of a line that an agent did not ask for
+DEPTH = 20  # memories considered for a prompt
 ALONE = 0.22  # the likeness that suffices
 
 Features = tuple[float, ...]
+Answers = tuple[re.Pattern[str], ...]  # of each thing that must be said, what says it
+
+
+class Considered(Struct, frozen=True):
+    """A memory that was considered: its evidence, its score, and which of the answers it gives."""
+
+    features: Features
+    score: float
+    answers: frozenset[int]
 
 
 class Asked(Struct, frozen=True):
-    """A question, in which set, and what came: of each memory considered, in order, its evidence and if it answers."""
+    """A question, in which set, and the memories that were considered, in order."""
 
     group: str
-    is_answerable: bool
-    considered: list[tuple[Features, bool]]
+    n_answers: int  # that are wanted; 0: nothing answers
+    considered: list[Considered]
     is_found: bool  # an answer is among the hits
     has_hits: bool
 
+    @property
+    def is_prompt(self) -> bool:
+        return self.group.startswith(PROMPTS)
+
+
+PROMPTS = "prompts"
+
 
 class Store(Struct, frozen=True):
-    """Memories, questions with the beginnings of their answers, and questions without one."""
+    """Memories, questions with what answers them, and questions without an answer; each with the name of its set."""
 
     name: str
     drafts: list[Draft]
-    answerable: list[tuple[str, tuple[str, ...]]]
-    unanswerable: list[tuple[str, str]]  # name of the set, question
+    answerable: list[tuple[str, str, Answers]]
+    unanswerable: list[tuple[str, str]]
+
+
+def beginning(*texts: str) -> Answers:
+    """One answer, that any memory with one of these texts gives."""
+    return (re.compile("|".join(map(re.escape, texts))),)
+
+
+def prompts(folder: Path) -> Store:
+    """One project with all facts and distractors; prompts that need some of them, and prompts that need none."""
+    cases = list(_lines(folder / "cases.jsonl"))
+    said = [*_lines(folder / "distractors.jsonl"), *(fact for case in cases for fact in case["facts"])]
+    unrelated = json.loads((folder / "unrelated.json").read_text("utf-8"))["prompts"]
+    return Store(
+        PROMPTS,
+        [Draft(content=one["text"], kind=one["kind"]) for one in said],
+        [(f"{PROMPTS}, {case['project']}", case["prompt"], tuple(map(_pattern, case["need"]))) for case in cases],
+        [(f"{PROMPTS}, unrelated", one["text"]) for one in unrelated],
+    )
+
+
+def _pattern(groups: Sequence[Sequence[str]]) -> re.Pattern[str]:
+    """A text says it if every group has an alternative that occurs in it."""
+    return re.compile("".join(f"(?=.*(?:{'|'.join(group)}))" for group in groups), re.IGNORECASE | re.DOTALL)
 
 
 def own_stores(personal: Sequence[str]) -> list[Store]:
@@ -79,28 +132,28 @@ def own_stores(personal: Sequence[str]) -> list[Store]:
         Store(
             "project",
             golden,
-            list(QUERIES),
+            [("project", query, beginning(*answers)) for query, answers in QUERIES],
             [("project, written", query) for query in about_anything]
             + [("project, others'", q) for q in personal[:third]],
         ),
         Store(
             "shop",
             [Draft(content=content, kind=kind) for kind, content in bicycle_shop.MEMORIES],
-            [(query, (answer,)) for query, answer in bicycle_shop.PARAPHRASES],
+            [("shop", query, beginning(answer)) for query, answer in bicycle_shop.PARAPHRASES],
             [("shop, written", query) for query in bicycle_shop.UNANSWERABLE]
             + [("shop, others'", query) for query in personal[third : 2 * third]],
         ),
         Store(
             "greenhouse",
             [Draft(content=content, kind=kind) for kind, content in greenhouse.MEMORIES],
-            [(query, (answer,)) for query, answer in greenhouse.PARAPHRASES],
+            [("greenhouse", query, beginning(answer)) for query, answer in greenhouse.PARAPHRASES],
             [("greenhouse, written", query) for query in greenhouse.UNANSWERABLE]
             + [("greenhouse, others'", query) for query in personal[2 * third :]],
         ),
         Store(
             "ferries",
             [Draft(content=content, kind=kind) for kind, content in ferry_line.MEMORIES],
-            [(query, (answer,)) for query, answer in ferry_line.PARAPHRASES],
+            [("ferries", query, beginning(answer)) for query, answer in ferry_line.PARAPHRASES],
             [("ferries, written", query) for query in ferry_line.UNANSWERABLE],
         ),
     ]
@@ -119,7 +172,12 @@ def haystacks(folder: Path) -> Iterator[Store]:
         gold = tuple(turn["text"][:80] for turn in turns if turn["id"] in line["gold_turns"])
         if gold:
             drafts = [Draft(content=turn["text"][:600]) for turn in turns]
-            yield Store("talk", drafts, [(line["query"], gold)], [("talk, others'", work[number % len(work)])])
+            yield Store(
+                "talk",
+                drafts,
+                [("talk", line["query"], beginning(*gold))],
+                [("talk, others'", work[number % len(work)])],
+            )
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -139,8 +197,8 @@ def ask(store: Store, model: str | None) -> Iterator[Asked]:
         hit_of = make(words, floor, profile)
 
         def noted(scored: Any) -> Hit:
-            hit, prepared = hit_of(scored), scored.found.prepared
-            seen.append((hit, floor.evidence(hit.matched, tokens_of(prepared), scored.likeness)))
+            hit = hit_of(scored)
+            seen.append((hit, floor.evidence(hit.matched, scored.found.prepared, scored.likeness)))
             return hit
 
         return noted
@@ -153,24 +211,23 @@ def ask(store: Store, model: str | None) -> Iterator[Asked]:
             memory.vectors.on()
         pipeline.hit_of = noting
         try:
-            asked = [(store.name, query, answers) for query, answers in store.answerable]
-            for group, query, answers in (*asked, *((group, query, ()) for group, query in store.unanswerable)):
+            for group, query, answers in (*store.answerable, *((*one, ()) for one in store.unanswerable)):
                 seen.clear()
-                hits = memory.recall(query).hits
+                hits = memory.recall(query, limit=DEPTH if group.startswith(PROMPTS) else 5).hits
                 ranked = sorted(seen, key=lambda pair: -pair[0].score)
                 yield Asked(
                     group,
-                    bool(answers),
-                    [(evidence.features, _answers(hit, answers)) for hit, evidence in ranked],
-                    any(_answers(hit, answers) for hit in hits),
+                    len(answers),
+                    [Considered(of.features, hit.score, _answered(hit, answers)) for hit, of in ranked],
+                    any(_answered(hit, answers) for hit in hits),
                     bool(hits),
                 )
         finally:
             pipeline.hit_of = make
 
 
-def _answers(hit: Hit, answers: Sequence[str]) -> bool:
-    return any(answer in hit.memory.content for answer in answers)
+def _answered(hit: Hit, answers: Answers) -> frozenset[int]:
+    return frozenset(place for place, one in enumerate(answers) if one.search(hit.memory.content))
 
 
 def learn(asked: Sequence[Asked], by_words: Sequence[Asked]) -> Features:
@@ -178,38 +235,60 @@ def learn(asked: Sequence[Asked], by_words: Sequence[Asked]) -> Features:
     weights = list(WEIGHTS)
     known = [one for one in asked if one.considered and not one.group.startswith(HELD_OUT)]
     for _ in range(ROUNDS):
-        good = [
-            _nearest(weights, [f for f, is_answer in one.considered if is_answer]) for one in known if one.is_answerable
-        ]
-        good = [features for features in good if features]
-        bad = [_nearest(weights, [f for f, _ in one.considered]) for one in known if not one.is_answerable]
-        weights = _fit(weights, [(f, 1.0, 0.5 / len(good)) for f in good] + [(f, 0.0, 0.5 / len(bad)) for f in bad])
+        good = [_nearest(weights, [each for each in one.considered if each.answers])[:1] for one in known]
+        bad = [_nearest(weights, [each for each in one.considered if not each.answers]) for one in known]
+        wrong = [one[: 1 if not of.n_answers else NEAR] for of, one in zip(known, bad, strict=True) if _shows_bad(of)]
+        weights = _fit(weights, [(of, 1.0) for of in good if of] + [(of, 0.0) for of in wrong if of])
     written = [one for one in by_words if one.group.endswith("written") and not one.group.startswith(HELD_OUT)]
-    best = sorted(max((_logit(weights, f) for f, _ in one.considered), default=-math.inf) for one in written)
+    best = sorted(max((strength(weights, each.features) for each in one.considered), default=-9.0) for one in written)
     weights[-1] -= best[math.ceil(REFUSED * len(best)) - 1] + 1e-3
     weights[2] = -weights[-1] / ALONE
-    return tuple(round(weight, 2) for weight in weights)
+    return tuple(round(weight, 3) for weight in weights)
 
 
-def _fit(weights: Sequence[float], examples: Sequence[tuple[Features, float, float]]) -> list[float]:
-    """Plain gradient steps: smaller ones for surprise, which is in the tens, and none for what is not learned."""
-    now = list(weights)
-    pace = [8.0, 0.1, 0.0, 8.0]
+def _shows_bad(one: Asked) -> bool:
+    """Return True if the memories that do not answer are wrong: a question may have several good answers."""
+    return one.is_prompt or not one.n_answers
+
+
+def _fit(weights: Sequence[float], examples: Sequence[tuple[Sequence[Considered], float]]) -> list[float]:
+    """Gradient steps of a logistic regression. A question weighs 1, however many examples it has."""
+    rows = np.array([one.features for of, _ in examples for one in of])
+    wanted = np.array([right for of, right in examples for _ in of])
+    share = np.array([1 / len(of) for of, _ in examples for _ in of])
+    for right in (0.0, 1.0):
+        share[wanted == right] *= 0.5 / share[wanted == right].sum()
+    now = np.array(weights)
     for _ in range(STEPS):
-        slope = [PULL * 0.01 * weight for weight in now]
-        for features, wanted, share in examples:
-            miss = share * (1 / (1 + math.exp(-max(-30.0, min(30.0, _logit(now, features))))) - wanted)
-            slope = [old + miss * value for old, value in zip(slope, features, strict=True)]
-        now = [weight - step * each for weight, step, each in zip(now, pace, slope, strict=True)]
-    return now
+        miss = share * (1 / (1 + np.exp(-np.clip(rows @ now, -30, 30))) - wanted)
+        now = now - 16 * np.array(PACE) * (miss @ rows)
+    return [float(weight) for weight in now]
 
 
-def _nearest(weights: Sequence[float], candidates: Sequence[Features]) -> Features:
-    return max(candidates, key=lambda features: _logit(weights, features), default=())
+def _nearest(weights: Sequence[float], considered: Sequence[Considered]) -> list[Considered]:
+    return sorted(considered, key=lambda one: -strength(weights, one.features))
 
 
-def _logit(weights: Sequence[float], features: Features) -> float:
-    return sum(weight * value for weight, value in zip(weights, features, strict=True))
+def told(one: Asked, weights: Sequence[float]) -> list[Considered]:
+    """The lines that a hook would tell for a prompt."""
+    sure = [each for each in one.considered if strength(weights, each.features) >= NEEDED]
+    return [each for each in sure if each.score >= BESIDE_BEST * sure[0].score][:LINES]
+
+
+def prompt_figures(asked: Sequence[Asked], weights_of: Callable[[str], Sequence[float]]) -> dict[str, dict[str, float]]:
+    """For the prompts of each project: how many are told all they need, in how many lines, and how many of these."""
+    found: dict[str, dict[str, float]] = {}
+    for one in asked:
+        if not one.is_prompt:
+            continue
+        lines = told(one, weights_of(one.group))
+        row = found.setdefault(one.group, dict.fromkeys(("n", "told", "lines", "needed"), 0))
+        row["n"] += 1
+        needs = frozenset().union(*(each.answers for each in lines)) if lines else frozenset()
+        row["told"] += len(needs) == one.n_answers if one.n_answers else bool(lines)
+        row["lines"] += len(lines)
+        row["needed"] += sum(bool(each.answers) for each in lines)
+    return found
 
 
 def figures(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
@@ -217,17 +296,27 @@ def figures(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for group in dict.fromkeys(one.group for one in asked):
         own = [one for one in asked if one.group == group]
-        if own[0].is_answerable:
-            without = sum(any(is_answer for _, is_answer in one.considered[:5]) for one in own)
+        if own[0].is_prompt:
+            continue
+        if own[0].n_answers:
+            without = sum(any(each.answers for each in one.considered[:5]) for one in own)
             found[group] = {"n": len(own), "found": sum(one.is_found for one in own), "without floor": without}
         else:
             found[group] = {"n": len(own), "refused": sum(not one.has_hits for one in own)}
     return found
 
 
+def _prompt_table(name: str, of_groups: dict[str, dict[str, float]]) -> str:
+    rows = [(group, row["n"], row["told"], row["lines"], row["needed"]) for group, row in of_groups.items()]
+    projects = [row for row in rows if not row[0].endswith("unrelated")]
+    rows.append(("all projects", *(sum(row[place] for row in projects) for place in range(1, 5))))
+    return table(name, ("prompts", "n", "told", "lines", "needed"), rows)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--longmemeval", type=Path, metavar="DIR", help="the folder of LongMemEval, for talk")
+    parser.add_argument("--prompts", type=Path, metavar="DIR", help="the folder of prompts for coding agents")
     parser.add_argument("--learn", action="store_true", help="fit the weights and print them")
     parser.add_argument("--vectors", action="store_true", help="also ask with profile hybrid (extra `vector`)")
     parser.add_argument("--model", metavar="DIR", help="also ask with that sentence model (extra `onnx`)")
@@ -236,6 +325,8 @@ def main() -> int:
     stores = own_stores(personal)
     if given.longmemeval and not given.tiny:
         stores += haystacks(given.longmemeval)
+    if given.prompts:
+        stores.append(prompts(given.prompts))
     result: dict[str, Any] = {}
     tables: list[str] = []
     everything: list[Asked] = []
@@ -257,9 +348,20 @@ def main() -> int:
         tables.append(table(name, ("questions", "n", "found", "without floor", "refused"), rows))
         everything += asked
         by_words = by_words or asked
+        if given.prompts:
+            result[f"prompts by {name}"] = of_prompts = prompt_figures(asked, lambda group: WEIGHTS)
+            tables.append(_prompt_table(f"prompts by {name}", of_prompts))
     if given.learn:
         result["weights"] = learn(everything, by_words)
         tables.append(f"WEIGHTS = {result['weights']}")
+    if given.learn and given.prompts:
+        projects = {one.group for one in by_words if one.is_prompt and one.n_answers}
+        without = {
+            project: learn([one for one in everything if one.group != project], by_words) for project in projects
+        }
+        left_out = prompt_figures(by_words, lambda group: without.get(group, result["weights"]))
+        result["prompts left out"] = {"weights": without, "figures": left_out}
+        tables.append(_prompt_table("prompts by words, each project by weights learned without it", left_out))
     return report("\n".join(tables), [], result, given)
 
 

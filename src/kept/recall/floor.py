@@ -1,12 +1,12 @@
 """The floor: how likely a memory answers the query, and when nothing does.
 
-Between score and select. A score orders memories; it cannot tell that the best of them is about something else. Either
-of two measures can, and likeness adds to both where vectors are on:
+Between score and select. A score orders memories; it cannot tell that the best of them is about something else. Two
+measures can, and with vectors the likeness:
 
-    coverage   the share of what the words of the query are worth that the memory covers. For key words and questions:
-               one telling word that is the whole query is enough.
-    fit        BM25 of the telling words, less what it takes to be found by chance in a store of that size. For prompts:
-               it counts telling words that are shared, and does not fall with the length of the prompt.
+    coverage   the share of what the words of the query are worth that the memory covers. It decides key words and
+               questions: one telling word that is the whole query is enough. No prompt counts as longer than eight words.
+    fit        BM25 of the telling words, less what it takes to be found by chance in a store of that size. It decides
+               prompts: it grows with the telling words that are shared, and does not fall with the length of the prompt.
 
 A word is worth the more the rarer it is. Words that hold a sentence together are worth nothing, nor are words that
 many of the store's own memories hold, such as the name of the project. In a small store no word is common yet, so every
@@ -43,7 +43,7 @@ AT_HAND = 0.9  # the confidence of a memory about a file that is named or at han
 # Of coverage, fit and likeness, and a constant. Learned on 2026-11-18 by `python -m bench.floor --learn --longmemeval
 # DIR --prompts DIR`, from the questions of tests/golden (without the greenhouse and the ferries), LongMemEval (MIT), and
 # prompts of coding agents with the facts that govern them.
-WEIGHTS = (8.37, 0.318, 13.24, -3.18)
+WEIGHTS = (6.574, 0.106, 13.889, -3.056)
 
 
 class Evidence(Struct, frozen=True, gc=False):
@@ -76,10 +76,8 @@ class Evidence(Struct, frozen=True, gc=False):
 
 
 def strength(weights: Sequence[float], features: Sequence[float]) -> float:
-    """What speaks for a memory in one number, 0 where it is as likely as not: the better of coverage and fit counts."""
-    of_coverage, of_fit, of_likeness, constant = weights
-    coverage, fit, likeness, _ = features
-    return max(of_coverage * coverage, of_fit * fit) + of_likeness * likeness + constant
+    """What speaks for a memory in one number; 0 where it is as likely as not."""
+    return sum(weight * feature for weight, feature in zip(weights, features, strict=True))
 
 
 class Instead(Struct, frozen=True, gc=False):

@@ -16,7 +16,8 @@ from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_t
 from kept.recall.query import ASKED_FOR
 from kept.recall.stems import COMMON, WORTHLESS
 
-BESIDE_BEST = 0.5  # of the best score: what a line needs that an agent did not ask for
+SURER = 1.15  # times the floor: the confidence of a line that an agent did not ask for
+BESIDE_BEST = 0.5  # of the best score: what such a line needs
 NEAREST = 5  # these tell which sessions the prompt continues
 TOGETHER = 2.0  # what it adds to be found in such a session
 LEAST_CONFIDENCE = 0.05  # of a memory below the floor
@@ -50,7 +51,7 @@ def fitting_the_prompt(
 def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
     """Return the memories that fit for certain, best first: of two that say something else of the same, the newer."""
     considered = [*recalled.hits, *(miss.hit for miss in recalled.misses)]
-    sure = [hit for hit in considered if (hit.confidence or 0.0) >= floor and is_worth_telling(hit.memory)]
+    sure = [hit for hit in considered if (hit.confidence or 0.0) >= SURER * floor and is_worth_telling(hit.memory)]
     sure.sort(key=lambda hit: -hit.score)
     beside = [hit for hit in sure if hit.score >= BESIDE_BEST * sure[0].score]
     return [hit for hit in beside if not any(_replaces(other, hit) for other in beside)]
