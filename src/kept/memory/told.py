@@ -26,8 +26,8 @@ class Told(Struct, frozen=True, kw_only=True):
     """Memories by uid, each with the moments at which a session was told it.
 
     `session` is since the beginning, `context` since the last compaction or start, `turn` since the last prompt.
-    `marks` are of the texts that the present context was told at its start and prompts (`recall.briefing.material`), and of its
-    lines without a uid: names of tasks, lines of summaries.
+    `marks` are those of the texts that the present context was told at its start and prompts: `memory_mark` of each
+    memory, and `line_mark` of each task and line of a summary.
     """
 
     session: _Moments = {}
