@@ -196,6 +196,15 @@ HELP: Mapping[str, Mapping[str, str]] = {
 _DEFAULTS: Mapping[str, Any] = dict(zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True))
 
 
+HOOK_LIMITS = ("hook_start_tokens", "prompt_lines", "action_lines")
+
+
+def hook_limits(budget_tokens: int) -> dict[str, int]:
+    """Return the limits of hooks in proportion to a budget of briefings; never less than their defaults."""
+    usual = int(_DEFAULTS["briefing_max_tokens"])
+    return {name: max(_DEFAULTS[name], _DEFAULTS[name] * budget_tokens // usual) for name in HOOK_LIMITS}
+
+
 class Field(Struct, frozen=True, kw_only=True):
     """One setting, as the documentation and `kept config` show it."""
 

@@ -143,7 +143,7 @@ def _few(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situati
     if situation.moment == "subagent":
         best += _rules(readers, situation, asked)[:RULES_FOR_A_TASK]
     elif best and not situation.is_started:
-        best += _standing(readers, situation)
+        best += _standing(readers, situation)[:RULES_FOR_A_TASK]
     return best
 
 
