@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import kept
 from kept.entrypoints import slash
+from kept.memory.deliver import Listener
+from kept.memory.verbs.switches import CONFIGURE, Configure
 from kept.model import Memory
 from tests.builders import FakeClock
 
@@ -197,6 +199,24 @@ def test_budget_overrides_the_ceiling(memory: kept.Kept) -> None:
     assert say(memory, "/memory budget") == "A briefing takes at most 200 tokens."
     with pytest.raises(kept.InvalidInput, match="not a number"):
         say(memory, "/memory budget lots")
+
+
+def test_a_budget_above_the_usual_one_raises_the_few_lines_of_hooks(memory: kept.Kept) -> None:
+    """C21: they are in proportion to the ceiling; what a person has set otherwise stays."""
+    for number in range(12):
+        memory.remember(f"The harbor rule number {number} concerns the number {number * 31} and what comes of it")
+
+    def lines(session: str) -> int:
+        listener = Listener(session=session, event="UserPromptSubmit")
+        return memory.deliveries.for_prompt("which harbor rule concerns which number?", listener).count("[id:")
+
+    assert lines("s-1") <= 3
+    memory.perform(CONFIGURE, Configure(setting="action_lines", value="1"))
+    assert "1,200 tokens at a start, 6 lines to a prompt, 1 to an action" in say(memory, "/memory budget 10000")
+    assert 3 < lines("s-2") <= 6
+    say(memory, "/memory budget 4000")
+    assert (memory.settings.prompt_lines, memory.settings.action_lines) == (3, 1)
+    assert lines("s-3") <= 3
 
 
 def test_settings_are_kept_for_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
     briefing_shares: Mapping[Annotated[str, _choice(BRIEFING_SHARES)], _Points] = BRIEFING_SHARES
+    hook_start_tokens: _CountOrZero = 600
+    prompt_lines: _CountOrZero = 3
+    action_lines: _CountOrZero = 2
 
     session_idle_minutes: Annotated[int, Meta(ge=1, le=525_600)] = 30
     session_retention_days: _Days = 30
@@ -153,6 +156,9 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "briefing_max_tokens": "Maximum tokens of a briefing.",
         "briefing_max_percent": "Maximum share of the remaining context that a briefing takes, in percent.",
         "briefing_shares": "Ratio in which the tiers share the tokens of a briefing.",
+        "hook_start_tokens": "Maximum tokens that hooks add when a session begins; 0 adds none.",
+        "prompt_lines": "Maximum number of memories that hooks add to a prompt because they fit it; 0 adds none.",
+        "action_lines": "Maximum number of memories that hooks add to an edit or a command; 0 adds none.",
     },
     "sessions": {
         "session_idle_minutes": "Minutes of silence after which a session counts as finished.",
@@ -190,6 +196,15 @@ HELP: Mapping[str, Mapping[str, str]] = {
 
 
 _DEFAULTS: Mapping[str, Any] = dict(zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True))
+
+
+HOOK_LIMITS = ("hook_start_tokens", "prompt_lines", "action_lines")
+
+
+def hook_limits(budget_tokens: int) -> dict[str, int]:
+    """Return the limits of hooks in proportion to a budget of briefings; never less than their defaults."""
+    usual = int(_DEFAULTS["briefing_max_tokens"])
+    return {name: max(_DEFAULTS[name], _DEFAULTS[name] * budget_tokens // usual) for name in HOOK_LIMITS}
 
 
 class Field(Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from kept.memory.verbs.recall import Recall
 from kept.memory.verbs.remember import Remember
 from kept.memory.verbs.switches import Configure
 from kept.model import Memory, Source, canonical_kind, replace
-from kept.settings import Settings
+from kept.settings import Settings, hook_limits
 from kept.tables import PRESETS
 
 OPTION = re.compile(r'(?:(?<=\s)|^)--(?P<name>[\w-]+)(?:(?:=|\s+)(?P<value>"[^"]*"|(?!--)\S+))?')
@@ -375,7 +375,17 @@ def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     before = memory.settings.briefing_max_tokens
     now = _configured(memory, "briefing_max_tokens", argument).briefing_max_tokens
     sentence = f"A briefing takes at most {now:,} tokens from now on (before: {before:,})."
-    return Answer(text=sentence, data={"tokens": now, "before": before}, done=True)
+    usual = hook_limits(before)
+    for name, most in hook_limits(now).items():
+        if getattr(memory.settings, name) == usual[name] != most:  # not where people have set their own
+            _configured(memory, name, str(most))
+    limits = {name: getattr(memory.settings, name) for name in usual}
+    if limits != usual:
+        start, prompt, action = limits.values()
+        sentence += (
+            f" Hooks add up to {start:,} tokens at a start, {prompt} lines to a prompt and {action} to an action."
+        )
+    return Answer(text=sentence, data={"tokens": now, "before": before, **limits}, done=True)
 
 
 def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:

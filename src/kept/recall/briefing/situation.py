@@ -3,6 +3,7 @@
 First step of `collect`. Rule: nothing is told that only reports finished work.
 """
 
+from collections.abc import Set
 from datetime import datetime
 
 from msgspec import Struct
@@ -31,7 +32,11 @@ class Situation(Struct, frozen=True, kw_only=True):
     head_tail: int = 0
     floor: str | None = None  # as in a `Request`
     most_fitting: int = MOST_FITTING
-    is_brief: bool = False  # the agent did not ask: tell few lines, and only those that surely fit
+    # For a text that the agent did not ask for: the moment, what its context was told, and if it has had its start.
+    moment: str = ""
+    told: Set[str] = frozenset()  # marks of memories and lines
+    is_started: bool = False
+    is_brief: bool = False  # a few lines: what always holds at a start, the best of what fits at a prompt
 
     @property
     def has_prompt(self) -> bool:
