@@ -115,7 +115,6 @@ INPUTS: dict[str, dict[str, dict[str, Any]]] = {
         "preCompact": cursor("preCompact"),
     },
     "opencode": {
-        "session.created": opencode(),
         "chat.message": opencode(prompt=PROMPT),
         "session.child": opencode(prompt=TASK),
         "tool.execute.before": opencode(

@@ -24,7 +24,7 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from kept.entrypoints.hook.agents import AGENTS
-from kept.entrypoints.hook.events import Occasion
+from kept.entrypoints.hook.events import LATE, Occasion, note_misnamed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ USAGE = """Usage: kept-hook AGENT EVENT
 Agents run this program at their events: it reads the event as JSON from standard input, and answers with what the agent
 should know. `kept install` sets it up, `kept doctor` checks it. On a failure it prints nothing and exits with 0.
 """
-LATE = "Not done within"  # how the failure of a hook begins that ran out of time
 
 
 def main() -> None:
@@ -68,6 +67,7 @@ def main() -> None:
 def _in_time(agent: str, event: str, begun: float) -> str:
     """Work out the answer in a thread. Return "" if it fails or is not done within the limit."""
     if agent not in AGENTS or event not in AGENTS[agent].events:
+        note_misnamed(agent, event)
         return ""
     occasion = Occasion(agent, event)
     limit_ms = LIMITS_MS.get(occasion.kind, LIMIT_MS)

@@ -143,7 +143,6 @@ AGENTS = {
     # the first message of a session that another session has started.
     "opencode": AgentFormat(
         {
-            "session.created": "start",
             "chat.message": "prompt",
             "session.child": "subagent",
             "tool.execute.before": "action",
@@ -154,8 +153,8 @@ AGENTS = {
             "session.deleted": "end",
         },
         (
-            *("session.created", "chat.message", "session.child"),
-            *("tool.execute.before", "tool.execute.after", "experimental.session.compacting"),
+            *("chat.message", "session.child", "tool.execute.before", "tool.execute.after"),
+            "experimental.session.compacting",
         ),
         "top",
         "text",

@@ -8,6 +8,7 @@ tries the transcript again later.
 import os
 import sys
 import time
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from _thread import allocate_lock
 
 from kept.anchors import concerns
@@ -30,8 +31,15 @@ if TYPE_CHECKING:
     from kept.entrypoints.hook.startup import EventMemory
 
 WRITTEN_BY_HOSTS = ("<task-notification>", "<teammate-message>")  # how prompts begin that no person has written
-BACKGROUND = "import sys; sys.path.append(sys.argv.pop(1)); from kept.entrypoints.hook.background import main; main()"
+# The work of the background process must not slow down an agent that answers: also its imports come after others.
+BACKGROUND = (
+    "import os, sys; hasattr(os, 'nice') and os.nice(10); sys.path.append(sys.argv.pop(1)); "
+    "from kept.entrypoints.hook.background import main; main()"
+)
 THIS = f"{os.sep}kept{os.sep}entrypoints{os.sep}hook{os.sep}events.py"
+LATE = "Not done within"  # how the failure of a hook begins that ran out of time
+MISNAMED = "hook/misnamed"  # in the home: a file for every agent or event that is not known
+MOST_MISNAMED = 20  # files
 MOST_MARKS = 500  # files; see _Mark
 STARTED = "/hook/started"  # in the home: a mark for every background process that has not ended well
 MOST_CHARS = 100_000  # of a prompt: a longer one is searched for by its beginning
@@ -108,9 +116,14 @@ class Occasion:
         words = self._words()
         if not words and self.kind != "start":
             return ""
+        # OpenCode has no event at the start of a session that may be answered: its first prompt is one as well.
+        is_first = self.kind == "prompt" and self._given.get("is_first") is True
+        self.takes_longer = is_first
         with self._open() as memory:
-            self.takes_longer = memory.is_in_database
-            return answer_of(self.agent, self.event, memory.text(self.kind, words))
+            self.takes_longer = is_first or memory.is_in_database
+            texts = [memory.text("start", "")] if is_first else []
+            texts.append(memory.text(self.kind, words))
+            return answer_of(self.agent, self.event, "\n\n".join(filter(None, texts)))
 
     def _words(self) -> str:
         """Return the words to search for: a person's prompt, the task of a sub-agent, the error of a tool."""
@@ -221,6 +234,26 @@ class _Mark:
                 os.write(self._file, f"{line}\n".encode())
             except OSError:  # a full disk
                 return
+
+
+def note_misnamed(agent: str, event: str) -> None:
+    """Note that the program was called with an agent or an event that it does not know, for `kept doctor`."""
+    home = kept_home(os.environ)
+    if home and os.access(home, os.W_OK):
+        name = blake2b(f"{agent}\n{event}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+        folder = f"{home}/{MISNAMED}"
+        for part in (folder.rpartition("/")[0], folder):
+            if not os.access(part, os.W_OK):
+                os.mkdir(part, 0o700)  # noqa: PTH102  (pathlib is not imported for this)
+        if len(known := os.listdir(folder)) < MOST_MISNAMED or name in known:  # noqa: PTH208
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+            file = os.open(f"{folder}/{name}", flags, 0o600)
+            os.write(file, f"{_on_one_line(agent)}\n{_on_one_line(event)}\n".encode("utf-8", "replace"))
+            os.close(file)
+
+
+def _on_one_line(name: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in name)[:60]
 
 
 def started_folder(environ: "Mapping[str, str]") -> str:

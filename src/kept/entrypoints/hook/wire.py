@@ -25,7 +25,7 @@ def decoded(text: str) -> "Any":
     """Read a value. Raises ValueError if the text is not JSON."""
     stripped = text.strip(" \t\n\r")
     try:
-        value, end = _json.make_scanner(_Options)(stripped, 0)
+        value, end = _json.make_scanner(_Options)(stripped, 0)  # type: ignore[arg-type]
         if end == len(stripped):
             return value
     except (StopIteration, ValueError, AttributeError, TypeError):  # not JSON, or a Python that is made otherwise
