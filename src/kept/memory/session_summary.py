@@ -1,7 +1,7 @@
 """Summaries of sessions: find the one of a session, and keep out of it what was forgotten, replaced or erased.
 
-`findings` writes the summary of a session, `change` takes a forgotten memory out of it, and `brief` asks again when it is
-told. Rule: a summary tells nothing that the memory no longer holds.
+`findings` writes the summary of a session, `change` takes a forgotten memory out of it, and `brief` looks again when it
+is told. Rule: a summary tells nothing that the memory no longer holds.
 """
 
 import re

@@ -26,9 +26,8 @@ class Told(Struct, frozen=True, kw_only=True):
     """Memories by uid, each with the moments at which a session was told it.
 
     `session` is since the beginning, `context` since the last compaction or start, `turn` since the last prompt.
-    `prompt` is the prompt of the present turn, without its secrets; "" if there was none yet.
-    `marks` are of the texts that the present context was told at its start and prompts (`recall.briefing.material`), and of its
-    lines without a uid: names of tasks, lines of summaries.
+    `marks` are those of the texts that the present context was told at its start and prompts: `memory_mark` of each
+    memory, and `line_mark` of each task and line of a summary.
     """
 
     session: _Moments = {}
@@ -73,10 +72,10 @@ def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
             for told in (session, *([context] if is_context else []), *([turn] if is_turn else [])):
                 told[uid].add(moment)
         if is_context and moment in EARLY:
-        if is_turn and moment == "prompt":
-            prompt = str(body.get("question", {}).get("query", ""))
             marks.update(body.get("marks", ()))
             is_started = is_started or moment == "start"
+        if is_turn and moment == "prompt":
+            prompt = str(body.get("question", {}).get("query", ""))
         is_context = is_context and not begins_context(body)
         is_turn = is_turn and is_context and moment != "prompt"
     return Told(

@@ -10,9 +10,9 @@ Sections are filled in this order: pinned memories (`always`), what other agents
 (`bridge`), what fits the prompt, the files and the task at hand, and the rules that hold then (`retrieval`), the last
 session (`summary`); open tasks follow. Errors stand under a heading of their own, whatever section they fit. What one
 section does not use flows on to the next, and what is left in the end flows back: it goes to the memories for which
-their own section had no room, and to pins beyond the fifth. Within a section rank decides what gets in, but memories are
-shown oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache stays
-valid. The few lines of hooks are shown best first. Pure, apart from the readers of `collect`. Rules: the text is
+their own section had no room, and to pins beyond the fifth. Within a section rank decides what gets in, but memories
+are shown oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache
+stays valid. The few lines of hooks are shown best first. Pure, apart from the readers of `collect`. Rules: the text is
 measured as it will be read, markup included; never more than the total; what does not fit is named in `left_out`; and
 the tokens of the sections add up to those of the text.
 """

@@ -23,7 +23,6 @@ from kept.ports import Reader, Where
 from kept.recall import Request
 from kept.recall.briefing.prompt import fitting_the_prompt
 from kept.recall.briefing.render import Pair
-from kept.recall.briefing.rules import RULE_KINDS, RULE_TAGS, concerning, standing
 from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place
 from kept.recall.pipeline import open_conflicts
 from kept.recall.score import file_affinity
@@ -44,7 +43,6 @@ FULL_PINS = 5  # the others are shown briefly
 BRIEF_CHARS = 100
 LAST_SESSION_LINES = 2
 NEWEST = 100  # without a prompt, the worthiest of these are told
-NEWEST_RULES = 50
 FEW_FROM_OTHERS = 3  # at a prompt
 FEW_OF_SESSION = 5  # findings of a session whose context was compacted
 LEAST_OF_A_REQUEST = 2  # telling words
@@ -159,10 +157,16 @@ def _without_prompt(readers: Sequence[Reader], situation: Situation, settings: S
 
 def _standing(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
     """The rules that hold whatever the work is about."""
-    newest = [one for reader in readers for one in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
-    pool = {memory.uid: memory for memory in (*_newest_rules(readers, situation.seen_by), *newest)}
-    here = [one for one in pool.values() if is_worth_telling(one) and not out_of_place(one, situation)]
-    return [Entry(memory=memory, why="holds for all work here") for memory in standing(here)]
+    from kept.recall.briefing import rules  # the few lines of a prompt do without
+
+    return rules.for_all_work(readers, situation)
+
+
+def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """What people want done or left alone in work of this sort, whatever it is about."""
+    from kept.recall.briefing import rules  # the few lines of a prompt do without
+
+    return rules.for_work(readers, situation, asked)
 
 
 def _of_compacted(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
@@ -210,29 +214,6 @@ def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
 def _telling(prompt: str) -> frozenset[str]:
     """The words of a prompt that tell what it is about."""
     return frozenset(text.query_words(prompt, 256)) - WORTHLESS
-
-
-def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """What people want done or left alone in work of this sort, whatever it is about."""
-    rules = [
-        memory
-        for memory in _newest_rules(readers, situation.seen_by)
-        if not memory.is_low_trust and not out_of_place(memory, situation)
-    ]
-    if not rules:
-        return []
-    return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
-
-
-def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
-    """Return the newest preferences, conventions, corrections and commands, each once."""
-    found: dict[str, Memory] = {}
-    for where in (Where(kinds=RULE_KINDS, seen_by=seen_by), Where(tags=RULE_TAGS, seen_by=seen_by)):
-        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
-        for reader in readers:
-            hits = reader.search(words, where, limit=NEWEST_RULES, newest=True)
-            found |= {hit.memory.uid: hit.memory for hit in hits}
-    return list(found.values())
 
 
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:

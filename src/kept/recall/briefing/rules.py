@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from kept import text, worth
-from kept.model import Memory
+from kept.model import Entry, Memory
+from kept.ports import Reader, Where
 from kept.recall.aliases import expansions
+from kept.recall.briefing.situation import Situation, is_worth_telling, out_of_place
 from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 
 MOST_RULES = 8
@@ -23,6 +25,8 @@ FEW = 3  # rules: of so few, none is told apart by a word
 RULE_KINDS = ("preference", "convention")
 RULE_TAGS = ("correction", "command")  # a correction has the kind of what it corrects
 MOST_STANDING = 12
+NEWEST_RULES = 50
+NEWEST = 100  # memories of any kind, some of which read like a rule
 LEAST_POINTS = 4  # of a standing rule; see _points
 LONG_CHARS = 240  # a longer statement explains something
 
@@ -64,6 +68,34 @@ _WRITES = text.pattern(
     r"(?:write|draft|document|translate|reword|rephrase|proofread|shorten)\b(?!.*\b(?:tests?|code|function|script)\b)",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+def for_all_work(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
+    """The rules that hold whatever the work is about, the surest first."""
+    newest = [one for reader in readers for one in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
+    pool = {memory.uid: memory for memory in (*_newest(readers, situation.seen_by), *newest)}
+    here = [one for one in pool.values() if is_worth_telling(one) and not out_of_place(one, situation)]
+    return [Entry(memory=memory, why="holds for all work here") for memory in standing(here)]
+
+
+def for_work(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """The rules that concern the work of a prompt, the nearest first."""
+    found = _newest(readers, situation.seen_by)
+    rules = [memory for memory in found if not memory.is_low_trust and not out_of_place(memory, situation)]
+    if not rules:
+        return []
+    return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
+
+
+def _newest(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
+    """Return the newest preferences, conventions, corrections and commands, each once."""
+    found: dict[str, Memory] = {}
+    for where in (Where(kinds=RULE_KINDS, seen_by=seen_by), Where(tags=RULE_TAGS, seen_by=seen_by)):
+        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
+        for reader in readers:
+            hits = reader.search(words, where, limit=NEWEST_RULES, newest=True)
+            found |= {hit.memory.uid: hit.memory for hit in hits}
+    return list(found.values())
 
 
 def standing(memories: Iterable[Memory]) -> list[Memory]:
