@@ -23,6 +23,8 @@ from tests.hook.inputs import FAILURE, INPUTS, PROMPT
 DEPLOY = "Deploy the billing service with make ship, because CI has no key"
 FIX = "start it with docker compose up db"
 ALL = [(agent, event) for agent, inputs in INPUTS.items() for event in inputs]
+AT_CALLS = ("action", "result", "subagent")  # test_actions.py has these
+EARLY = [(agent, event) for agent, event in ALL if AGENTS[agent].events[event] not in AT_CALLS]
 
 
 class Desk:
@@ -49,6 +51,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     desk = Desk(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KEPT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("KEPT_CONFIG", str(tmp_path / "config.toml"))
     for name in ("KEPT_PROJECT", "CLAUDE_PROJECT_DIR", "KEPT_SESSION"):
@@ -80,8 +83,10 @@ def test_there_is_an_input_of_every_event_of_every_agent() -> None:
     for agent, known in AGENTS.items():
         missing = set(known.events) - set(INPUTS[agent])
         seen_in_no_program = {
-            "codex": {"PostToolUseFailure"},
-            "copilot": {"postToolUseFailure", "PostToolUseFailure", "PreCompact", "PostCompact", "SessionEnd"},
+            "copilot": {
+                *("postToolUseFailure", "PostToolUseFailure", "PreCompact", "PostCompact", "SessionEnd"),
+                *("PreToolUse", "PostToolUse"),
+            },
             "cursor": {"sessionEnd"},
             "opencode": {"session.deleted"},
         }
@@ -89,7 +94,7 @@ def test_there_is_an_input_of_every_event_of_every_agent() -> None:
         assert set(known.takes) <= set(known.events)
 
 
-@pytest.mark.parametrize(("agent", "event"), ALL)
+@pytest.mark.parametrize(("agent", "event"), EARLY)
 def test_every_agent_is_answered_in_its_own_form_or_not_at_all(desk: Desk, agent: str, event: str) -> None:
     said = desk.fire(agent, event)
     kind = AGENTS[agent].events[event]
@@ -113,7 +118,7 @@ def test_every_agent_is_answered_in_its_own_form_or_not_at_all(desk: Desk, agent
 def test_a_transcript_is_pointed_at_when_a_turn_or_a_session_ends(desk: Desk, agent: str, event: str) -> None:
     desk.fire(agent, event)
     kind = AGENTS[agent].events[event]
-    if kind in ("prompt", "failure"):
+    if kind in ("prompt", "failure", *AT_CALLS):
         assert desk.pointers == [], "an agent waits for these, so nothing else is started"
         return
     [pointer] = desk.pointers

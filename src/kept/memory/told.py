@@ -33,6 +33,7 @@ class Told(Struct, frozen=True, kw_only=True):
     session: _Moments = {}
     context: _Moments = {}
     turn: _Moments = {}
+    prompt: str = ""
     marks: frozenset[str] = frozenset()
     is_started: bool = False  # the present context had a start
 
@@ -59,6 +60,7 @@ def told_in(context: Context, session: str) -> Told:
 
 def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
     session, context, turn = (defaultdict[str, set[str]](set) for _ in range(3))
+    prompt = ""
     marks: set[str] = set()
     is_turn = is_context = True
     is_started = False
@@ -72,12 +74,15 @@ def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
         if is_context and moment in EARLY:
             marks.update(body.get("marks", ()))
             is_started = is_started or moment == "start"
+        if is_turn and moment == "prompt":
+            prompt = str(body.get("question", {}).get("query", ""))
         is_context = is_context and not begins_context(body)
         is_turn = is_turn and is_context and moment != "prompt"
     return Told(
         session=_frozen(session),
         context=_frozen(context),
         turn=_frozen(turn),
+        prompt=prompt,
         marks=frozenset(marks),
         is_started=is_started,
     )
