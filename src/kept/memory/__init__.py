@@ -231,6 +231,7 @@ class Kept:
         `style` is xml, markdown, text or json. `files` are those being worked on; `session` adds findings of its
         other agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the
         recalled part, and `head_tail` puts that many of its newest and of its oldest first. Never raises: see `error`.
+        People's edits of MEMORY.md and tasks.json are taken in first.
         """
         asked = verbs.brief.Brief(
             prompt=prompt,
@@ -244,6 +245,7 @@ class Kept:
             head_tail=head_tail,
             max_chars=max_chars,
         )
+        self.files.take_edits()
         return perform(self._context, verbs.brief.BRIEFING, asked)
 
     def share(

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from kept import tokens
 from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task, replace
-from kept.recall.briefing.material import Material, brief, collect, question_of
+from kept.recall.briefing.material import Material, brief, collect, question_of, with_its_source
 from kept.recall.briefing.render import (
     STYLES,
     Pair,
@@ -55,6 +55,7 @@ __all__ = [
     "question_of",
     "render_entry",
     "total_tokens",
+    "with_its_source",
 ]
 
 MOST_TOKENS = 5_000
