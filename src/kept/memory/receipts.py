@@ -51,6 +51,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     session: str | None = None
     event: str | None = None
+    moment: str | None = None
     block: str = ""
     degraded: str | None = None
     took_ms: float = 0.0
