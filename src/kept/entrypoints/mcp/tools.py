@@ -303,7 +303,7 @@ _RESEARCH = (
 def tools(*, all_tools: bool) -> dict[str, MemoryTool]:
     """Return the tools by name, always in the same order: clients cache a beginning that stays the same."""
     rows: dict[str, list[_Row]] = {}
-    for verb in verbs.all_verbs():
+    for verb in verbs.all_verbs(verbs.TOPICS if all_tools else verbs.USUAL_TOPICS):
         if isinstance(verb.mcp, Tool) and (all_tools or verb.mcp.usual):
             rows.setdefault(verb.mcp.name, []).append(_row(verb, verb.mcp, is_whole=all_tools))
     usual_first = sorted(rows.values(), key=lambda found: not any(row.tool.usual for row in found))
