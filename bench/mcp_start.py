@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.measure import Bar, options, p50, report, table
 
-LIMIT = 1.5
+LIMIT = 1.2
 BARE = """
 from mcp.server import MCPServer
 server = MCPServer("bare", instructions="Six tools.")

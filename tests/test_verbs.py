@@ -6,6 +6,8 @@ slash commands) and compare that with the requests of `kept.memory.verbs`.
 
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.server import ServeOptions, make_app
 from kept.entrypoints.mcp import tools as mcp_tools
 from kept.memory import namespaces, narratives, sessions, tasks
-from kept.memory.verbs import all_verbs, not_here
+from kept.memory.verbs import USUAL_TOPICS, all_verbs, not_here
 from kept.memory.verbs.arguments import Argument, arguments_of, wire_arguments
 from kept.memory.verbs.declare import DOORS, WHO, AnyVerb, NotHere, Tool
 
@@ -228,3 +230,18 @@ def test_every_verb_that_is_not_here_has_no_name_there() -> None:
             found = verb.at(door)
             assert isinstance(found, NotHere) or found, (verb.name, door)
     assert GLOBAL_OPTIONS
+
+
+def test_the_usual_tools_are_all_in_the_topics_with_which_a_server_starts() -> None:
+    """A client waits for the start of its server, so that imports nothing for tools that it does not show."""
+    usual = {verb.name for verb in all_verbs() if isinstance(verb.mcp, Tool) and verb.mcp.usual}
+    found = {verb.name for verb in all_verbs(USUAL_TOPICS) if isinstance(verb.mcp, Tool) and verb.mcp.usual}
+    assert found == usual
+    code = (
+        "import sys; from kept.entrypoints.mcp.server import ServerOptions, build; build(ServerOptions());"
+        "print(*sorted(name for name in sys.modules if name.startswith('kept.')))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    cold = {"kept.writing.extraction", "kept.memory.erase", "kept.memory.library", "kept.memory.sessions"}
+    assert cold.isdisjoint(loaded)
+    assert len(loaded) <= 125

@@ -137,6 +137,23 @@ def test_why_shows_what_the_floor_held_back_and_not_the_look_into_conversations(
     said = asked("why")
     assert "missed [id:2]" in said
     assert "fits too little" in said
+    assert "Nothing was found: the nearest, [id:2], was held back: fits too little" in said
+
+
+def test_why_shows_the_texts_of_what_it_names_and_a_forgotten_one_by_its_ref_alone(asked: Shell) -> None:
+    asked("recall", "auth", "middleware")
+    assert "\n    Never edit the auth middleware directly\n" in asked("why")
+    asked("recall", "may", "schema", "deploys", "wait", "for", "weekends")
+    assert asked("why").count("Deploys go out on Tuesdays") == 1
+    asked("forget", "2")
+    said = asked("why")
+    assert "missed [id:2]" in said
+    assert "Deploys go out" not in said
+
+
+def test_a_recall_without_an_answer_names_the_memory_that_came_nearest(asked: Shell) -> None:
+    said = asked("recall", "may", "schema", "deploys", "wait", "for", "weekends")
+    assert "The nearest is [id:2] Deploys go out on Tuesdays: fits too little" in said
 
 
 def test_reasons_are_words_as_they_are_written_and_none_that_only_holds_a_sentence_together(asked: Shell) -> None:
@@ -155,6 +172,7 @@ def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None
     assert "codex, UserPromptSubmit" in printed
     assert all(line in printed for line in block.split("\n"))
     assert "[id:1] was in the briefing" in printed
+    assert "\n    Deploy the billing service with make ship\n" in printed
     [given] = shell.json("why", "--session", "s-1")["given"]
     assert given["block"] == block
     assert "not both" in shell.fails("why", "r1", "--session", "s-1")

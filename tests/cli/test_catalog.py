@@ -10,6 +10,7 @@ from kept.entrypoints.cli import catalog, sessions
 from kept.entrypoints.cli.frame import Command, root
 from kept.entrypoints.cli.tour import WALK
 from kept.exchange.transcripts import PARSERS
+from kept.memory.verbs import all_verbs
 from kept.memory.verbs.arguments import wire_arguments
 from kept.memory.verbs.brief import Brief
 from kept.recall.briefing import STYLES
@@ -91,3 +92,14 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
     styles = next(one.choices for one in wire_arguments(Brief) if one.name == "style")
     assert sorted(STYLES) == sorted(styles)
     assert tuple(PARSERS) == sessions.PROGRAMS
+
+
+# Commands that say more than the one verb of their name, or take several memories where a verb takes one.
+OTHER_WORDS = {"pin", "unpin", "forget", "restore", "erase", "review", "off", "items", "import"}
+
+
+def test_a_command_has_the_line_of_a_verb_that_it_calls() -> None:
+    """The catalog repeats it, because `kept --help` imports no verb."""
+    rows = [(verb.cli, verb.help) for verb in all_verbs() if isinstance(verb.cli, str)]
+    called = {name for name, _ in rows if name in catalog.COMMANDS}
+    assert {name for name in called if (name, catalog.COMMANDS[name].line) not in rows} == OTHER_WORDS

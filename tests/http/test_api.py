@@ -3,6 +3,7 @@
 import json
 import threading
 import urllib.request
+from pathlib import Path
 
 from tests.http.conftest import KEY, Server
 
@@ -168,3 +169,18 @@ def test_an_item_of_a_file_is_not_changed(server: Server) -> None:
     assert "was extracted from pay.py:1" in str(answer.json)
     with server.memory() as memory:
         assert memory.get(item.ref).content == item.content
+
+
+def test_an_edit_of_memory_md_is_there_in_the_next_answer(server: Server) -> None:
+    """B9: whoever asks over HTTP gets what a person has just written."""
+    remember(server, "The lighthouse is painted every May.", kind="decision")
+    with server.memory() as memory:
+        memory.files.sync()
+        path = next(
+            Path(one.path) for one in memory.files.status() if one.name == "MEMORY.md" and one.space != "global"
+        )
+    path.write_text(path.read_text("utf-8").replace("every May.", "every June."), "utf-8")
+    found = server.get("/recall?query=lighthouse+painted")["hits"][0]["memory"]
+    assert found["content"] == "The lighthouse is painted every June."
+    path.write_text(path.read_text("utf-8").replace("every June.", "every July."), "utf-8")
+    assert "every July." in server.get("/briefing?prompt=when+is+the+lighthouse+painted")["text"]

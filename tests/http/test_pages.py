@@ -4,15 +4,21 @@ import re
 import urllib.parse
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 import kept
-from kept.entrypoints.web import draw
+from kept.entrypoints.web import draw, words
 from kept.memory import deliver
+from kept.memory.reasons import why_nothing
+from kept.memory.receipts import Explained
 from kept.memory.sessions import open_session
-from tests.builders import context_of
-from tests.http.conftest import Answer, Server
+from kept.model import replace
+from kept.recall import Request
+from kept.recall.score import coverage_factor
+from tests.builders import START, context_of
+from tests.http.conftest import Answer, Server, serving
 
 VIEWS = ("saw", "memories", "inbox", "timeline", "sessions", "knowledge", "health")
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> {{ 7 * 7 }}"
@@ -305,3 +311,41 @@ def test_a_waterfall_ends_at_the_score_and_stays_on_its_axis() -> None:
     assert all(0 <= bar.x <= bar.x + bar.width <= 100.01 for bar in bars)
     running = [step.running for step in draw.steps(why, axis)]
     assert running == [8.0, 24.0, 12.0, 12.0]
+
+
+def test_what_a_hook_gave_is_listed_at_once_with_its_moment_and_reason(tmp_path: Path) -> None:
+    """Before the transcript of the session arrives: nothing is known of it but what it was given."""
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            memory.remember("Deploys of the gateway wait for the nightly backup.", kind="decision", pin=True)
+            memory.deliveries.at_start(deliver.Listener(session="fresh-1", event="SessionStart"))
+            listener = deliver.Listener(session="fresh-1", event="UserPromptSubmit")
+            assert memory.deliveries.for_prompt("deploy the gateway after the nightly backup", listener)
+            assert not memory.deliveries.for_prompt("write a haiku about parcels", listener)
+            assert memory.sessions() == []
+        headers = {"Cookie": server.sign_in()}
+        html = server.ask("GET", "/p/web-app/saw", key=None, headers=headers).body.decode()
+        listed = html[html.index("Given in this session") :]
+        assert re.findall(r'<span class="badge">(\w+)</span>', listed) == ["Prompt", "Prompt", "Start"]
+        for shown in ("pinned", "1 line", "nothing", "no memory that may be told fits it"):
+            assert shown in listed, shown
+        nothing = server.ask("GET", "/p/web-app/saw?session=fresh-1&receipt=r3", key=None, headers=headers)
+        assert "was given: no memory that may be told fits it" in nothing.body.decode()
+
+
+@pytest.mark.parametrize("coverage", [0.0, 0.25, 1.0])
+def test_the_page_reads_coverage_back_as_the_score_has_it(coverage: float) -> None:
+    assert words.reason("coverage", coverage_factor(coverage), None, {}) == f"{coverage:.0%} of what was asked"
+
+
+def test_one_reason_says_why_nothing_was_given() -> None:
+    asked = Explained(receipt="r1", at=START, question=Request(query="deploy", limit=5), words=("deploy",))
+    miss = {"ref": "4", "uid": "u", "score": 1.0, "why": {}, "matched": {}, "reason": "fits too little"}
+    out = {"ref": "7", "reason": "it was said in this session"}
+    assert str(why_nothing(asked)) == "no memory that may be told fits it"
+    assert str(why_nothing(replace(asked, words=()))) == "it has no word to search for"
+    assert str(why_nothing(replace(asked, misses=(miss,)))) == "the nearest, [id:4], was held back: fits too little"
+    told = why_nothing(replace(asked, misses=(miss,), left_out=(out,)))
+    assert told is not None
+    assert (told.ref, told.reason) == ("7", "it was said in this session")
+    assert why_nothing(replace(asked, hits=(miss,))) is None

@@ -73,3 +73,11 @@ def test_a_portable_file_has_only_itself() -> None:
     with kept.open(":memory:", actor=ADMIN) as memory:
         memory.remember("The harbor has a gate")
         assert [hit.ref for hit in memory.recall("harbor", all_projects=True)] == ["1"]
+
+
+def test_what_a_project_could_not_compare_is_said_once_for_conversations_too(
+    admin: kept.Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = "The embedder failed (OSError), so only words were compared."
+    monkeypatch.setattr("kept.memory.everywhere.answer", lambda *_: kept.Recalled(degraded=note))
+    assert admin.recall("harbor", scope="sessions", all_projects=True).degraded == note

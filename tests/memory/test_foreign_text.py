@@ -11,7 +11,7 @@ import kept
 from kept import model
 from kept.exchange import transcripts, trees
 from kept.exchange.portable import Piece
-from kept.memory import knowledge, merge, trust, undo
+from kept.memory import merge, promotion, trust, undo
 from kept.model import Memory, Record, replace
 from kept.writing import duplicates, pipeline, quotes, revise
 from tests.memory.foreign_text import Walk
@@ -139,8 +139,8 @@ def _revise_unheard(patch: pytest.MonkeyPatch) -> None:
 
 
 def _promote_as_the_agents(patch: pytest.MonkeyPatch) -> None:
-    as_draft = knowledge._as_draft
-    patch.setattr(knowledge, "_as_draft", lambda memory, to: replace(as_draft(memory, to), trust=None))
+    as_draft = promotion._as_draft
+    patch.setattr(promotion, "_as_draft", lambda memory, to: replace(as_draft(memory, to), trust=None))
 
 
 def _merge_without_trust(patch: pytest.MonkeyPatch) -> None:

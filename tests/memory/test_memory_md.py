@@ -509,3 +509,52 @@ def test_a_summary_that_is_a_list_stands_behind_one_bullet(memory: kept.Kept) ->
     edit(path, "Tuesday", "Monday")
     memory.files.sync()
     assert contents(memory) == {"Deploys moved to Monday"}
+
+
+def test_sections_stand_in_their_canonical_order_whatever_came_first(memory: kept.Kept) -> None:
+    """B5: decisions, preferences, context, and the session summaries last, in a new file and in one that grows."""
+
+    def headings() -> list[str]:
+        return [line for line in path_of(memory).read_text("utf-8").split("\n") if line.startswith("## ")]
+
+    memory.remember("Asked about the ferry.", kind="summary")
+    memory.remember("Answer in German", kind="preference", pin=True)
+    memory.files.sync()
+    assert headings() == ["## User Preferences", "## Session Summaries"]
+    path = path_of(memory)
+    path.write_text(path.read_text("utf-8") + "\n## My notes\nProse of mine.\n", "utf-8")
+    memory.remember("API uses Fastify", kind="decision")
+    memory.remember("The port is 8080")
+    memory.remember("Never delete the ledger", kind="warning")
+    memory.files.sync()
+    ours = ["Key Decisions", "User Preferences", "Project Context", "Warnings", "Session Summaries"]
+    assert headings() == [f"## {name}" for name in (*ours, "My notes")]
+    text = path.read_text("utf-8")
+    assert "\n\n## Key Decisions\n- API uses Fastify ^k3\n\n## User Preferences\n- Answer in German ^k2\n" in text
+    assert text.endswith("\n## My notes\nProse of mine.\n")
+
+
+def test_the_dates_of_a_person_are_kept(memory: kept.Kept) -> None:
+    """B5: a date before a line, or over it, says when that was said, also after the file was lost."""
+    memory.remember("The port is 8080")
+    memory.files.sync()
+    path = path_of(memory)
+    path.write_text(
+        path.read_text("utf-8") + "\n## Key Decisions\n- 2026-02-01: Chose SQLite over PostgreSQL\n- Use Fastify\n"
+        "\n## Session Summaries\n### 2026-02-05\n- Discussed the agent loop\n- 2026-02-31 was no day\n",
+        "utf-8",
+    )
+    memory.files.take_edits()
+    said = {one.content: f"{one.created_at:%Y-%m-%d}" for one in memory.list(limit=10)}
+    assert said == {
+        "The port is 8080": "2026-03-01",
+        "2026-02-01: Chose SQLite over PostgreSQL": "2026-02-01",
+        "Use Fastify": "2026-03-01",
+        "Discussed the agent loop": "2026-02-05",
+        "2026-02-31 was no day": "2026-02-05",
+    }
+    path.unlink()
+    memory.files.sync()
+    text = path.read_text("utf-8")
+    assert "### 2026-02-05\n- Discussed the agent loop" in text
+    assert "- 2026-02-01: Chose SQLite over PostgreSQL ^k" in text

@@ -171,3 +171,41 @@ def test_secrets_in_a_task_do_not_reach_the_store(memory: kept.Kept, tmp_path: P
 def test_a_project_without_tasks_has_no_file(memory: kept.Kept) -> None:
     memory.remember("API uses Fastify")
     assert [done.name for done in memory.files.sync()] == ["MEMORY.md"]
+
+
+def test_the_dates_of_a_person_stay_as_they_were_written(memory: kept.Kept) -> None:
+    """B7: a day is a day in the file, whatever Kept changes beside it."""
+    memory.task("TASK-001", description="Paint the pier", milestone="M1")
+    sync(memory)
+    planned = {"id": "TASK-002", "status": "pending", "milestone": "M1", "description": "Paint the mole"}
+    write(memory, [*read(memory), {**planned, "created": "2026-02-05"}])
+    sync(memory)
+    memory.task("TASK-002", priority=1)
+    sync(memory)
+    shown = {one["id"]: one for one in read(memory)}
+    assert (shown["TASK-002"]["created"], shown["TASK-002"]["priority"]) == ("2026-02-05", 1)
+    assert shown["TASK-001"]["created"] == "2026-03-01T12:00:00Z"
+    assert sync(memory).has_edits is False
+
+
+def test_a_person_sets_when_a_known_task_began_and_ended(memory: kept.Kept) -> None:
+    memory.task("TASK-001", description="Paint the pier", milestone="M1")
+    memory.task("TASK-002", description="Paint the mole", milestone="M1")
+    sync(memory)
+    first, second = read(memory)
+    write(memory, [{**first, "status": "done", "created": "2026-02-01", "completed": "2026-02-07"}, second])
+    assert sync(memory).changed == ["TASK-001"]
+    task = memory.task("TASK-001").task
+    assert (f"{task.created_at:%Y-%m-%d}", f"{task.completed_at:%Y-%m-%d}") == ("2026-02-01", "2026-02-07")
+    shown = read(memory)[0]
+    assert (shown["created"], shown["completed"]) == ("2026-02-01", "2026-02-07")
+
+
+def test_a_date_that_is_none_is_left_as_it_is_and_named(memory: kept.Kept) -> None:
+    memory.task("TASK-001", description="Paint the pier")
+    sync(memory)
+    write(memory, [{**read(memory)[0], "created": "last spring"}])
+    done = sync(memory)
+    assert done.changed == []
+    assert "created must be a date, got 'last spring'" in done.notes[0]
+    assert read(memory)[0]["created"] == "last spring"

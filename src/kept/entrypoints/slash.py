@@ -24,10 +24,6 @@ from kept.memory import Kept, verbs
 from kept.memory.brief import trust_mark
 from kept.memory.verbs.arguments import Argument, build, wire_arguments
 from kept.memory.verbs.declare import AnyVerb
-from kept.memory.verbs.read import ListMemories
-from kept.memory.verbs.recall import Recall
-from kept.memory.verbs.remember import Remember
-from kept.memory.verbs.switches import Configure
 from kept.model import Memory, Source, canonical_kind, replace
 from kept.settings import Settings, hook_limits
 from kept.tables import PRESETS
@@ -229,7 +225,9 @@ def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
         raise _wanting("/remember", "the text")
     # A slash command is typed by a person, also where an agent opened the memory.
     said_by = memory.look().person or memory.look().actor.name
-    asked = build(Remember, values_of(wire_arguments(Remember), argument), verb="/remember")
+    asked = build(
+        verbs.remember.Remember, values_of(wire_arguments(verbs.remember.Remember), argument), verb="/remember"
+    )
     asked = replace(asked, source=Source(origin="user", agent=said_by))
     receipt = memory.perform(verbs.remember.REMEMBER, asked)
     if receipt.outcome == "refused":
@@ -334,13 +332,13 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
 
 
 def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
-    arguments = wire_arguments(ListMemories)
+    arguments = wire_arguments(verbs.read.ListMemories)
     kind = Argument(name="kind", form="string", is_positional=True)
     given = {"limit": MOST_SHOWN + 1} | values_of((kind, *arguments), argument)
     if named := given.pop("kind", ""):
         given["kinds"] = [*given.get("kinds", ()), named]
     given["kinds"] = kinds = [canonical_kind(one) for one in given.get("kinds", ())]
-    found = memory.perform(verbs.read.LIST, build(ListMemories, given, verb="/memory list"))
+    found = memory.perform(verbs.read.LIST, build(verbs.read.ListMemories, given, verb="/memory list"))
     if not found:
         nothing = f"There is no {kinds[0]} here." if kinds else "Nothing is kept here yet. /remember keeps the first."
         return Answer(text=text.visible(nothing, keep_newlines=False), data={"memories": []})
@@ -354,7 +352,7 @@ def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
 def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not argument:
         raise _wanting("/memory search", "a few words")
-    asked = build(Recall, values_of(wire_arguments(Recall), argument), verb="/memory search")
+    asked = build(verbs.recall.Recall, values_of(wire_arguments(verbs.recall.Recall), argument), verb="/memory search")
     recalled = memory.perform(verbs.recall.RECALL, asked)
     lines = [f"{hit.score:.3g}  {_line(hit.memory)}" for hit in recalled]
     if recalled.conflicts:
@@ -403,7 +401,7 @@ def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
 
 def _configured(memory: Kept, setting: str, value: str) -> Settings:
     """Change a setting by its verb, which a door may limit. Return the settings after it."""
-    memory.perform(verbs.switches.CONFIGURE, Configure(setting=setting, value=value))
+    memory.perform(verbs.switches.CONFIGURE, verbs.switches.Configure(setting=setting, value=value))
     return memory.settings
 
 

@@ -42,6 +42,7 @@ Snapshot = Mapping[str, str]  # mark → digest of the text
 _HEADING = re.compile(r"(#{1,6})[ \t]+")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _MARK = re.compile(r"[0-9a-z]{1,40}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?=$|[\s:,–—-])", re.ASCII)
 _BOX_OR_LINK = re.compile(r"\[[ xX]\](?: .*)?|!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])?|\[\[[^\]]*\]\]|<?\w+://\S*")
 _MORE = re.compile(r"\*[\d,]+ more (?:memory is|memories are) not shown here\. `kept list` shows all\.\*[ \t]*")
 
@@ -50,6 +51,7 @@ class Row(Struct, frozen=True, kw_only=True):
     """A piece of the file: an entry with its text, or (`text` is None) prose. `raw` is what stands there, with its end.
 
     `section` is the heading that it stands under: one of ours, or a person's own. An entry may go over several lines.
+    `day` is the date before its text, or else of the heading above it.
     """
 
     raw: str
@@ -57,6 +59,7 @@ class Row(Struct, frozen=True, kw_only=True):
     mark: str | None = None
     section: str | None = None
     heading: int = 0  # the level of a heading
+    day: date | None = None
 
     @property
     def is_entry(self) -> bool:
@@ -139,6 +142,7 @@ class _Parsing:
     def __init__(self, closing: str) -> None:
         self.rows: list[Row] = []
         self._section: str | None = None
+        self._day: date | None = None
         self._closing = closing  # how the open block ends: front matter, code or a comment
         self._parts: list[str] = []  # the lines of the last row, while it may go on: they are joined once
 
@@ -159,18 +163,19 @@ class _Parsing:
             self.rows.append(Row(raw=line, section=self._section))
         elif heading := _heading(bare):
             self._section = _section_below(*heading, self._section)
+            self._day = _date_before(heading[1])
             self.rows.append(Row(raw=line, section=self._section, heading=heading[0]))
         else:
             self._begin_entry(line)
 
     def _begin_entry(self, line: str) -> None:
-        row = _entry(line, self._section)
+        row = _entry(line, self._section, self._day)
         self.rows.append(row)
         self._parts = [line] if row.is_entry and row.mark is None else []
 
     def end_entry(self) -> None:
         if len(self._parts) > 1:
-            self.rows[-1] = _entry("".join(self._parts), self._section)
+            self.rows[-1] = _entry("".join(self._parts), self._section, self._day)
         self._parts = []
 
 
@@ -211,7 +216,7 @@ def _opens(line: str) -> str:
     return "-->" if start.startswith("<!--") and "-->" not in start else ""
 
 
-def _entry(raw: str, section: str | None) -> Row:
+def _entry(raw: str, section: str | None, day: date | None) -> Row:
     """The row of a line: an entry if it has a mark, or is a bullet in a section of ours, or one that says something."""
     bare = raw.rstrip("\r\n")
     marked = _marked(bare)
@@ -219,7 +224,17 @@ def _entry(raw: str, section: str | None) -> Row:
     text = " ".join(_BULLET.sub("", (marked[0] if marked else bare).lstrip(), count=1).split())
     if not marked and not (is_bullet and text and (section in SECTIONS or _is_statement(text))):
         return Row(raw=raw, section=section)
-    return Row(raw=raw, text=text, mark=marked[1] if marked else None, section=section)
+    mark = marked[1] if marked else None
+    return Row(raw=raw, text=text, mark=mark, section=section, day=_date_before(text) or day)
+
+
+def _date_before(text: str) -> date | None:
+    """Return the date that a text begins with."""
+    found = _DATE.match(text)
+    try:
+        return date.fromisoformat(found[0]) if found else None
+    except ValueError:  # the 31st of February
+        return None
 
 
 def _is_statement(text: str) -> bool:
@@ -393,14 +408,18 @@ def _insert_block(rows: list[Row], section: str, day: date | None, block: list[R
 
 
 def _section_heading(rows: list[Row], section: str, end: str) -> int:
-    """The row of the heading of a section; made at the end if missing."""
+    """The row of the heading of a section. If missing, it is made: before those that follow it in SECTIONS, or last."""
     found = next((number for number, row in enumerate(rows) if row.heading and _names(row) == section), None)
     if found is not None:
         return found
-    if rows and rows[-1].raw.strip():
-        rows.append(Row(raw=end))
-    rows.append(Row(raw=f"## {section}{end}", section=section, heading=2))
-    return len(rows) - 1
+    names = list(SECTIONS)
+    after = names[names.index(section) + 1 :] if section in names else []
+    place = next((n for n, row in enumerate(rows) if 0 < row.heading <= 2 and _names(row) in after), len(rows))
+    made = Row(raw=f"## {section}{end}", section=section, heading=2)
+    above = [Row(raw=end)] if place and rows[place - 1].raw.strip() else []
+    below = [Row(raw=end, section=section)] if place < len(rows) else []
+    rows[place:place] = [*above, made, *below]
+    return place + len(above)
 
 
 def _after_entries(rows: Sequence[Row], start: int) -> int:

@@ -1,18 +1,20 @@
 """tasks.json in Brain's format: `{"tasks": [{"id": "TASK-001", "status": "pending", …}]}`, which people may edit.
 
 As in MEMORY.md, a snapshot says how the file was written: for each task the digest of each of its fields. Rule: what is
-no task, and fields that Kept does not know, stay as they are.
+no task, fields that Kept does not know, and the form in which somebody wrote a date stay as they are.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 from msgspec import Struct
 
 from kept.exchange.memory_md import digest
 
-FIELDS = ("milestone", "priority", "status", "description", "acceptance_criteria", "blocked_by")
+DATES = ("created", "completed")
+FIELDS = ("milestone", "priority", "status", "description", "acceptance_criteria", "blocked_by", *DATES)
 
 Written = Mapping[str, Mapping[str, str]]  # id → field → digest
 
@@ -61,7 +63,28 @@ def render(found: TaskList) -> str:
 
 def digests(task: Mapping[str, Any]) -> dict[str, str]:
     """What a snapshot keeps of a task."""
-    return {name: digest(json.dumps(task.get(name), ensure_ascii=False)) for name in FIELDS}
+    return {name: digest(json.dumps(_comparable(name, task.get(name)), ensure_ascii=False)) for name in FIELDS}
+
+
+def moment_in(value: Any) -> datetime | None:
+    """Return the moment that somebody wrote: a date is its first in UTC. None if it is none."""
+    try:
+        if len(value) == len("2026-01-31"):
+            return datetime.combine(date.fromisoformat(value), time(), UTC)
+        at = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _comparable(name: str, value: Any) -> Any:
+    """Return the value of a field; a date in the one form in which moments can be compared."""
+    at = moment_in(value) if name in DATES else None
+    return value if at is None else at.astimezone(UTC).isoformat()
+
+
+def _is_same(name: str, task: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(_comparable(name, task.get(name)) == _comparable(name, other.get(name)))
 
 
 def find_edits(written: Written | None, found: TaskList) -> TaskEdits:
@@ -108,7 +131,8 @@ def woven(
             tasks.append(task)
             shown.add(str(task.get("id")) if isinstance(task, dict) else "")
         elif id is not None and id in documents and id not in shown:
-            tasks.append({**task, **documents[id]})
+            same = {name: task[name] for name in DATES if name in task and _is_same(name, task, documents[id])}
+            tasks.append({**task, **documents[id], **same})
             shown.add(id)
     tasks += [dict(document) for id, document in documents.items() if id not in shown]
     found.tasks = tasks

@@ -233,8 +233,9 @@ class Kept:
         It takes at most `budget_tokens`, and 8 % of `remaining_tokens`, markup included; and at most `max_chars`.
         `style` is xml, markdown, text or json. `files` are those being worked on; `session` adds findings of its
         other agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the
-        recalled part, and `head_tail` puts that many of its newest and of its oldest first.
-        `floor` says how well a memory must fit the prompt: strict, normal or open. Never raises: see `error`.
+        recalled part, and `head_tail` puts that many of its newest and of its oldest first. `floor` says how well a
+        memory must fit the prompt: strict, normal or open. Never raises: see `error`. People's edits of MEMORY.md and
+        tasks.json are taken in first.
         """
         asked = verbs.brief.Brief(
             prompt=prompt,
@@ -249,6 +250,7 @@ class Kept:
             max_chars=max_chars,
             floor=floor,
         )
+        self.files.take_edits()
         return perform(self._context, verbs.brief.BRIEFING, asked)
 
     def share(

@@ -67,6 +67,7 @@ class BriefingRequest(Struct, frozen=True, kw_only=True):
     floor: str | None = None
     delivery: "Delivery | None" = None
     agent: str | None = None  # who asks, if it is not the actor: a session may be another agent's
+    is_turn: bool = False  # for a turn of the library's loop, which has no start and lists the open tasks
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
@@ -153,6 +154,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         task=None if request.task is None else well_formed(request.task),
         head_tail=request.head_tail,
         floor=request.floor,
+        is_turn=request.is_turn,
     )
     return situation if request.delivery is None else _unasked(situation, context, request.delivery)
 

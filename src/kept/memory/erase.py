@@ -23,8 +23,8 @@ from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
 from kept.memory import memory_md, views
 from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.findings import MESSAGE_REF, find_message
-from kept.memory.knowledge import FROM_UID
 from kept.memory.library import write_items_json
+from kept.memory.promotion import FROM_UID
 from kept.memory.session_summary import unlabelled
 from kept.memory.sessions import OpenSession
 from kept.memory.tasks import OpenTask

@@ -43,7 +43,9 @@ def _messages(context: Context, request: Request, storages: Storages) -> Recalle
     """Conversations are scored within their project; here the best of all come first."""
     each = [answer(context, request, [storage], context.now()) for storage in storages if storage.space != GLOBAL]
     hits = sorted((hit for recalled in each for hit in recalled), key=lambda hit: -hit.score)
-    return Recalled(hits=tuple(hits[: request.limit]), took_ms=sum(recalled.took_ms for recalled in each))
+    degraded = " ".join(dict.fromkeys(recalled.degraded for recalled in each if recalled.degraded)) or None
+    took_ms = sum(recalled.took_ms for recalled in each)
+    return Recalled(hits=tuple(hits[: request.limit]), took_ms=took_ms, degraded=degraded)
 
 
 def _profile(request: Request, settings: Settings) -> str | None:

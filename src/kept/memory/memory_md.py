@@ -7,6 +7,7 @@ candidate of unknown trust, and changes nothing that is stored.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, time
 from typing import Any
 
 from kept import worth
@@ -121,11 +122,14 @@ class MemoryFile:
         found = tx.get(Memory, id) if id else None
         return found if found is not None and found.scope == "memory" else None
 
-    def prepare(self, text: str, section: str | None, *, accepts: bool) -> "pipeline.Ready | Receipt":
-        """A line that somebody added, as a draft that is ready to be stored."""
+    def prepare(self, row: page.Row, *, accepts: bool) -> "pipeline.Ready | Receipt":
+        """A line that somebody added, as a draft that is ready to be stored. A date of theirs says when it was said."""
+        section = row.section
         own = () if section in page.SECTIONS else (" ".join((section or "").casefold().split())[:MAX_TAG],)
         kind, tags = page.SECTIONS.get(section or "", "fact"), tuple(filter(None, own))
-        draft = Draft(content=page.content_of(text), kind=kind, tags=tags, tier=self._tier())
+        said_at = None if row.day is None else datetime.combine(row.day, time(), UTC)
+        content = page.content_of(row.text or "")
+        draft = Draft(content=content, kind=kind, tags=tags, tier=self._tier(), created_at=said_at)
         if not accepts:
             draft = replace(draft, trust="unknown", source=Source(origin="import", file=str(self.place.name)))
         return pipeline.prepare(draft, self._rules)
@@ -251,7 +255,7 @@ class _Work:
         row = self._rows[number]
         self.marks.pop(number, None)
         try:
-            ready = self._view.prepare(row.text or "", row.section, accepts=self._accepts)
+            ready = self._view.prepare(row, accepts=self._accepts)
         except InvalidInput as error:
             self._leave(number, error.message)
             return

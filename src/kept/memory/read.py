@@ -35,8 +35,6 @@ _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgot
 
 def recall(context: Context, request: Request) -> Recalled:
     """Answer a question of the caller, and note it."""
-    if request.limit < 1:
-        raise InvalidInput(f"limit must be at least 1, got {request.limit}.")
     request = replace(
         request,
         query=well_formed(request.query),

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory import knowledge, trust, write
+from kept.memory import promotion, trust, write
 from kept.memory.context import Context, Memories, global_first
 from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
@@ -161,7 +161,7 @@ def _check_successor(context: Context, found: _Found) -> None:
 
 
 def _promote(context: Context, memory: Memory) -> Memory:
-    receipt = knowledge.promote(context, memory.ref, "global")
+    receipt = promotion.promote(context, memory.ref, "global")
     if receipt.memory is None:
         raise InvalidInput(f"Memory {memory.ref} was not promoted: {receipt.message}")
     return receipt.memory

@@ -111,7 +111,11 @@ def _safe_name(given: str | None) -> str | None:
 
 
 def run_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
-    """As `open_session`; what is remembered from now on names it as its source, unless it has ended."""
+    """As `open_session`; what is remembered from now on names it as its source, unless it has ended.
+
+    People's edits of MEMORY.md and tasks.json are taken in first.
+    """
+    views.take_edits(context)
     opened = open_session(context, id, agent=agent, parent=parent)
     if not opened.has_ended:
         context.running = opened
@@ -503,6 +507,7 @@ class OpenSession(Handle):
 
     @verb("session.turn")
     def _look(self, user_text: str, system: str, briefing: Mapping[str, Any]) -> TurnContext:
+        views.take_edits(self._context)
         shown = self.window()
         return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
 

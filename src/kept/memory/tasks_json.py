@@ -6,12 +6,12 @@ as it is, and the answer says why. A task that is taken out of the file is cance
 """
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from kept.errors import KeptError
+from kept.errors import InvalidInput, KeptError
 from kept.exchange import tasks_json as page
 from kept.exchange.memory_md import FEW_LINES, FEW_SHARE
 from kept.memory import tasks
@@ -116,18 +116,18 @@ class TasksFile:
             done.notes.append(f"{(id or 'A task')[:60]} was not taken in: {why}")
 
     def _add(self, tx: Transaction, id: str | None, task: Mapping[str, Any]) -> Task:
-        given = self._cleaned(_given_fields(task))
+        given = self._cleaned({name: value for name, value in _given_fields(task).items() if name not in page.DATES})
         state = given.pop("status", "pending")
         name = None if id is None else tasks.check_task_id(id)
         if state not in (*tasks.ENDS, "pending"):
             tasks.check_change(tx, Task(name=name or "new", created_at=tx.stamp.at, **given), state)
         made, _ = tasks.plan(tx, name, given)
-        created = _moment(task.get("created")) or tx.stamp.at
+        created = page.moment_in(task.get("created")) or tx.stamp.at
         if created < tx.stamp.at:
             made = tx.put(replace(made, created_at=created), "task")
         if state == made.state:
             return made
-        ended = (_moment(task.get("completed")) or tx.stamp.at) if state in tasks.ENDS else None
+        ended = (page.moment_in(task.get("completed")) or tx.stamp.at) if state in tasks.ENDS else None
         return tx.put(replace(made, state=state, completed_at=ended), "task")
 
     def _change(
@@ -147,15 +147,16 @@ class TasksFile:
             given[name] = _joined(name, given[name], stored[name])
             done.notes.append(f"{known.name}: {name} was changed in the store and in the file; {_kept(name)}.")
         state = given.pop("status", known.state)
+        dates = {f"{name}_at": given.pop(name) for name in page.DATES if name in given}
         different = {name: value for name, value in given.items() if value != getattr(known, name)}
+        before = known
         if state != known.state:
             tasks.check_change(tx, msgspec.structs.replace(known, **different), state)
-        before = known.state
         if different:
             known, _ = tasks.plan(tx, known.name, different)
         if state != known.state:
-            tasks.change_state(tx, known, state)
-        return bool(different) or state != before
+            known = tasks.change_state(tx, known, state)
+        return _put_dates(tx, known, dates) != before
 
     def _cleaned(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields without secrets, in the form that a task has them. Raises InvalidInput."""
@@ -164,6 +165,8 @@ class TasksFile:
             if name == "status":
                 word = str(value).strip().lower()
                 clean[name] = tasks.check_state(STATES.get(word, word))
+            elif name in page.DATES:
+                clean[name] = _checked_date(name, value)
             elif value is None:
                 clean[name] = "" if name == "description" else None
             else:
@@ -176,6 +179,22 @@ class TasksFile:
             return
         tasks.change_state(tx, task, "cancelled")
         done.removed.append(id)
+
+
+def _checked_date(name: str, value: Any) -> datetime | None:
+    """Return the moment that somebody wrote. Raises InvalidInput if it is none."""
+    if value is not None and page.moment_in(value) is None:
+        raise InvalidInput(f"{name} must be a date, got {str(value)[:40]!r}.", hint="Write it as 2026-01-31.")
+    return page.moment_in(value)
+
+
+def _put_dates(tx: Transaction, task: Task, dates: Mapping[str, datetime | None]) -> Task:
+    """Store the dates that somebody wrote; the end of a task that goes on has none, and no date lies ahead."""
+    given = {name: min(at, tx.stamp.at) for name, at in dates.items() if at is not None}
+    if not task.has_ended:
+        given.pop("completed_at", None)
+    dated = msgspec.structs.replace(task, **given)
+    return task if dated == task else tx.put(dated, "task")
 
 
 def _given_fields(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,7 +229,8 @@ def _clashing(given: Mapping[str, Any], stored: Mapping[str, Any], written: Mapp
     if not written:
         return []
     now = page.digests(stored)
-    return [name for name in given if now[name] != written.get(name) and _plain(given[name]) != stored[name]]
+    texts = given.keys() - set(page.DATES)  # of two dates, the person's holds
+    return sorted(name for name in texts if now[name] != written.get(name) and _plain(given[name]) != stored[name])
 
 
 def _joined(name: str, edited: Any, stored: Any) -> Any:
@@ -235,13 +255,3 @@ def _kept(name: str) -> str:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _moment(value: Any) -> datetime | None:
-    try:
-        if len(value) == 10:
-            return datetime.combine(date.fromisoformat(value), time(), UTC)
-        at = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

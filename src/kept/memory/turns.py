@@ -14,7 +14,7 @@ from kept.memory import brief, tasks
 from kept.memory.context import Context
 from kept.memory.window import Window, message_tokens
 from kept.model import Briefing, Entry, Message, Session, Task
-from kept.recall.briefing import render_entry
+from kept.recall.briefing import render_entry, with_its_source
 from kept.storage.shared import random_hex
 
 MOST_ITEMS = 5  # cited statements of files that fit the question
@@ -40,7 +40,9 @@ def turn_context(
     context: Context, session: Session, question: str, shown: Window, *, system: str, briefing: Mapping[str, Any]
 ) -> TurnContext:
     """B2, B9: the window with the memories, items and open tasks that belong to it."""
-    request = brief.BriefingRequest(prompt=question, session=session.name, agent=session.agent, **briefing)
+    request = brief.BriefingRequest(
+        prompt=question, session=session.name, agent=session.agent, is_turn=True, **briefing
+    )
     memory = brief.briefing(context, request)
     items = () if context.is_off(session.name) else brief.fitting_items(context, question, MOST_ITEMS)
     unfinished = tuple(task for task in tasks.list_tasks(context, milestone=None, archived=False) if not task.has_ended)
@@ -48,7 +50,7 @@ def turn_context(
         "system": system,
         "memory": str(memory),
         "items": _listed("Cited in files:", [render_entry(entry, "", "text") for entry in items]),
-        "tasks": _listed("Open tasks:", [_task_line(task) for task in unfinished]),
+        "tasks": _listed("Open tasks:", [_task_line(task) for task in _labelled(context, unfinished)]),
     }
     parts = _measured(texts, shown)
     return TurnContext(
@@ -73,6 +75,15 @@ def _measured(texts: Mapping[str, str], shown: Window) -> dict[str, int]:
 
 def _listed(heading: str, lines: Sequence[str]) -> str:
     return "\n".join([heading, *lines]) if lines else ""
+
+
+def _labelled(context: Context, unfinished: Sequence[Task]) -> list[Task]:
+    """Return the tasks; those that came with an import and were not touched since say so."""
+    storage = context.spaces.project()
+    if not unfinished or storage is None:
+        return list(unfinished)
+    with storage.reading() as reader:
+        return [with_its_source(task, [reader]) for task in unfinished]
 
 
 def _task_line(task: Task) -> str:

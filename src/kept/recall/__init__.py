@@ -40,7 +40,7 @@ Join = Callable[..., tuple[list[Any], str | None]]
 class Request(Struct, frozen=True, kw_only=True):
     """A question in the caller's words: enough to ask it again. Receipts store it.
 
-    Raises InvalidInput for a limit, profile, scope or time that cannot be; any query is fine.
+    Raises InvalidInput for a profile, scope or time that cannot be; any query is fine. The verb checks the limit.
     """
 
     query: str
@@ -67,8 +67,6 @@ class Request(Struct, frozen=True, kw_only=True):
             _check_choice("profile", self.profile, PROFILES)
         if self.floor is not None:
             _check_choice("floor", self.floor, FLOORS)
-        if type(self.limit) is not int or not 0 <= self.limit <= MOST_HITS:
-            raise InvalidInput(f"limit must be a whole number from 0 to {MOST_HITS:,}, got {self.limit!r}.")
         _check_choice("scope", self.scope, SCOPES)
         if self.by not in ("message", "session"):
             raise InvalidInput("`by` must be message or session.")

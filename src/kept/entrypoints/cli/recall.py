@@ -115,7 +115,7 @@ def _notes(recalled: Recalled, query: str) -> list[Line]:
 
 def _miss_lines(miss: Miss) -> list[Line]:
     hit = miss.hit
-    shown = _shortened(hit.memory.content.split("\n", 1)[0])
+    shown = shortened(hit.memory.content.split("\n", 1)[0])
     return [
         (name_of(hit.memory), f" {shown}"),
         Dim(f"    {product(hit.score, hit.why, hit.parts, hit.ref)}: {miss.reason}"),
@@ -156,20 +156,28 @@ def _named(words: list[str]) -> str:
 def _said(memory: Kept, query: str) -> list[Line]:
     """Return the messages of conversations that fit, where no memory does."""
     hits = memory.look().search(query, scope="sessions", limit=MOST_SAID).hits
-    return [Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in hits]
+    return [Dim(f"    {hit.ref}: {shortened(text.visible(hit.content, keep_newlines=False))}") for hit in hits]
 
 
 def _missed(named: str, said: list[Line], recalled: Recalled, asked: Recall) -> list[Line]:
     more = "`kept session search WORDS` shows more"
     if said and recalled.misses:
-        return ["Nothing fits well. In conversations:", *said, f"{more}; `kept why` shows what was held back."]
+        offer = f"{more}; `kept why` shows what was held back."
+        return ["Nothing fits well. In conversations:", *said, offer, _nearest(recalled.misses[0])]
     if said:
         return [f"No memory has {named}. In conversations:", *said, f"{more}."]
     if recalled.misses:
-        return ["Nothing fits well. Try other words; `kept why` shows what was held back."]
+        advice = "Nothing fits well. Try other words; `kept why` shows what was held back."
+        return [advice, _nearest(recalled.misses[0])]
     if _is_filtered(asked):
         return [f"No memory that passes the filters has {named}. Ask again without them, or try other words."]
     return [f"No memory has {named}. Try other words for it, or `kept list`."]
+
+
+def _nearest(miss: Miss) -> Line:
+    """Say which memory came nearest, and why it is not in the answer."""
+    shown = shortened(text.visible(miss.hit.memory.content, keep_newlines=False))
+    return ("The nearest is ", name_of(miss.hit.memory), f" {shown}: {miss.reason}.")
 
 
 def _is_filtered(asked: Recall) -> bool:
@@ -177,7 +185,8 @@ def _is_filtered(asked: Recall) -> bool:
     return any(filters) or asked.scope != "memory"
 
 
-def _shortened(line: str) -> str:
+def shortened(line: str) -> str:
+    """Return the beginning of a text, as it is shown beside numbers."""
     return line if len(line) <= SHOWN_OF_A_MISS else f"{line[: SHOWN_OF_A_MISS - 1]}…"
 
 

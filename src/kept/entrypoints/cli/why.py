@@ -10,11 +10,12 @@ from kept import text
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, session_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.recall import product
+from kept.entrypoints.cli.recall import product, shortened
 from kept.entrypoints.cli.wording import bracketed, local
 from kept.entrypoints.hook.folder import KEPT_DAYS, HookFolder, told_misses
 from kept.errors import InvalidInput
 from kept.memory import Kept
+from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
 from kept.memory.verbs.recall import WHY
 
@@ -30,7 +31,8 @@ def why_command(invocation: Invocation, *, session: str | None, **given: Any) ->
     if session is None:
         with invocation.open() as memory:
             explained = memory.perform(WHY, asked)
-        invocation.answer(explained, _explained_lines(explained, invocation))
+            lines = _explained_lines(explained, invocation, memory)
+        invocation.answer(explained, lines)
     elif asked.receipt is not None:
         raise InvalidInput("Give a receipt or --session, not both.")
     else:
@@ -41,11 +43,12 @@ def _answer_session(invocation: Invocation, typed: str) -> None:
     with invocation.open() as memory:
         session = _given_session(invocation, memory, typed)
         given = memory.look().receipts(session)
-    lines: list[Line] = []
-    for explained in reversed(given):
-        lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}")))
-        lines += [("    │ ", line) for line in (explained.block or "nothing").split("\n")]
-        lines += _explained_lines(explained, invocation)
+        lines: list[Line] = []
+        for explained in reversed(given):
+            when = explained.moment or explained.event
+            lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {when}")))
+            lines += [("    │ ", line) for line in (explained.block or "nothing").split("\n")]
+            lines += _explained_lines(explained, invocation, memory)
     misses = HookFolder(invocation.projects().home.root).misses(invocation.clock() - timedelta(days=KEPT_DAYS), session)
     lines += told_misses(misses, "in this session")
     hint = "`kept session list` shows the sessions; what they were given is kept for 30 days."
@@ -66,22 +69,42 @@ def _given_session(invocation: Invocation, memory: Kept, typed: str) -> str:
     return meant[0] if len(meant) == 1 else typed
 
 
-def _explained_lines(explained: Explained, invocation: Invocation) -> list[Line]:
+def _explained_lines(explained: Explained, invocation: Invocation, memory: Kept) -> list[Line]:
+    shown = _Texts(memory)
     lines: list[Line] = [
         (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
         Dim(f"    {explained.took_ms:.1f} ms; words: {_words(explained) or 'not stored'}"),
-        *_sent(explained),
+        *_sent(explained, shown),
     ]
-    lines += [(Strong(bracketed(hit["ref"])), f" {_noted_product(hit)}") for hit in explained.hits]
-    if not explained.hits and explained.kind == "recall":
-        lines.append("Nothing was found.")
+    for hit in explained.hits:
+        lines += [(Strong(bracketed(hit["ref"])), f" {_noted_product(hit)}"), *shown.of(hit)]
+    if (nothing := why_nothing(explained)) is not None:
+        lines.append(f"Nothing was {'found' if explained.kind == 'recall' else 'given'}: {nothing}.")
     for miss in explained.misses:
         lines.append((f"missed {bracketed(miss['ref'])}", Dim(f" {_noted_product(miss)}: {miss['reason']}")))
-    if explained.pinned:
-        lines.append(f"pinned {', '.join(map(bracketed, explained.pinned))}")
+        lines += shown.of(miss)
+    for ref in explained.pinned:
+        lines += [f"pinned {bracketed(ref)}", *shown.of({"ref": ref})]
     if explained.degraded:
         lines.append(f"Note: {explained.degraded}")
     return lines
+
+
+class _Texts:
+    """The texts of the memories that a receipt names, as they are today, each once."""
+
+    def __init__(self, memory: Kept) -> None:
+        self._look = memory.look()
+        self._shown: set[str] = set()
+
+    def of(self, line: Mapping[str, Any]) -> list[Line]:
+        """Show the memory of a line. One that is gone, or that is not the same any more, keeps only its ref."""
+        ref = str(line["ref"])
+        found = None if ref in self._shown else self._look.find(ref)
+        if found is None or line.get("uid", found.uid) != found.uid:
+            return []
+        self._shown.add(ref)
+        return [f"    {shortened(text.visible(found.content, keep_newlines=False))}"]
 
 
 def _noted_product(line: Mapping[str, Any]) -> str:
@@ -89,12 +112,12 @@ def _noted_product(line: Mapping[str, Any]) -> str:
     return product(line["score"], line["why"], line.get("parts", {}), line["ref"])
 
 
-def _sent(explained: Explained) -> list[Line]:
+def _sent(explained: Explained, shown: "_Texts") -> list[Line]:
     """Return what a skill or an agent was sent, where the receipt is not that of a recall."""
     if explained.to is not None:
         shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
         return [f"shared with {explained.to}: {shared or 'nothing'}"]
-    return _briefed(explained) if explained.kind in ("briefing", "known_error") else []
+    return [] if explained.kind == "recall" else _briefed(explained, shown)
 
 
 def _words(explained: Explained) -> str:
@@ -106,10 +129,12 @@ def _words(explained: Explained) -> str:
     return ", ".join(asked) + (f", and {others} more by alias or spelling" if asked and others else "")
 
 
-def _briefed(explained: Explained) -> list[Line]:
-    """The memories of a briefing and why they were in it, and those that did not fit."""
-    entries = [entry for section in explained.sections for entry in section["entries"]]
-    lines: list[Line] = [(Strong(f"[id:{entry['ref']}]"), f" was in the briefing: {entry['why']}") for entry in entries]
-    if not entries:
-        lines.append("The briefing was empty.")
-    return lines + [Dim(f"left out [id:{one['ref']}]: {one['reason']}") for one in explained.left_out]
+def _briefed(explained: Explained, shown: _Texts) -> list[Line]:
+    """The memories of a text for an agent and why they were in it, and those that were left out."""
+    lines: list[Line] = []
+    was = "was in the briefing" if explained.kind == "briefing" else "was given"
+    for entry in (entry for section in explained.sections for entry in section["entries"]):
+        lines += [(Strong(f"[id:{entry['ref']}]"), f" {was}: {entry['why']}"), *shown.of(entry)]
+    for one in explained.left_out:
+        lines += [Dim(f"left out [id:{one['ref']}]: {one['reason']}"), *shown.of(one)]
+    return lines

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 
 from kept import access
-from kept.entrypoints.http.keys import OWNER, Key
+from kept.entrypoints.http.keys import OWNER, Key, is_in_database
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import Kept
 from kept.memory.opening import Project, open_projects
@@ -65,6 +65,16 @@ class Doors:
             gone = self._open.popitem(last=False)[1] if len(self._open) > MOST_OPEN else None
         if gone is not None:
             gone.close()
+        return memory
+
+    def up_to_date(self, project: str, key: Key) -> Kept:
+        """As `memory`, with the edits of MEMORY.md and tasks.json that people made since.
+
+        They are files of the person who runs the server, so no request of somebody else signs them in a database.
+        """
+        memory = self.memory(project, key)
+        if key.name == OWNER or not is_in_database(self.find(project, key)):
+            memory.files.take_edits()
         return memory
 
     def glance(self, project: Project, key: Key) -> dict[str, Any] | None:
@@ -221,7 +231,7 @@ def memory_of(
 ) -> Kept:
     """The project of the path, opened for the key that asks."""
     doors: Doors = request.app.state.doors
-    return doors.memory(project, key_of(request))
+    return doors.up_to_date(project, key_of(request))
 
 
 Opened = Annotated[Kept, Depends(memory_of)]

@@ -67,8 +67,13 @@ class Key(Struct, frozen=True, kw_only=True):
             return False
         at = self.projects.index(project.id)
         name, place = (dict(enumerate(one)).get(at, "") for one in (self.names, self.places))
-        in_database = project.team is None and bool(os.environ.get("KEPT_DATABASE_URL"))
-        return place == place_of(project) and (not in_database or name == project.name)
+        by_name = project.team is None and is_in_database(project)
+        return place == place_of(project) and (not by_name or name == project.name)
+
+
+def is_in_database(project: "Project") -> bool:
+    """Return True if the memories of a project are in a database, where a change is signed by a person's name."""
+    return project.team is not None or bool(os.environ.get("KEPT_DATABASE_URL"))
 
 
 class Token(Struct, frozen=True, kw_only=True):

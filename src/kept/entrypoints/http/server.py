@@ -173,7 +173,7 @@ def _add_front(app: FastAPI) -> None:
     ) -> Response:
         """Search one scope of a project: memory, items, sessions, sources or archive."""
         doors: Doors = request.app.state.doors
-        memory = KeyedMemory(doors.memory(project, key), key, doors)
+        memory = KeyedMemory(doors.up_to_date(project, key), key, doors)
         return answer(memory.perform(RECALL, Recall(query=q, scope=scope, limit=limit)))
 
 

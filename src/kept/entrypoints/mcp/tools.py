@@ -16,6 +16,7 @@ from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import verbs
 from kept.memory.brief import memory_line, trust_mark
+from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
@@ -137,6 +138,8 @@ def _explained(_call: Call, explained: Explained) -> str:
         sign = " + " if "#" in hit["ref"] else " × "  # the score of a message is a sum
         factors = sign.join(f"{name} {number:.3g}" for name, number in hit["why"].items())
         lines.append(f"[id:{hit['ref']}] {hit['score']:.3g} = {factors}")
+    if (nothing := why_nothing(explained)) is not None:
+        lines.append(f"Nothing was given: {nothing}.")
     lines += [f"missed [id:{miss['ref']}]: {miss['reason']}" for miss in explained.misses]
     return visible("\n".join(lines))
 
@@ -300,7 +303,7 @@ _RESEARCH = (
 def tools(*, all_tools: bool) -> dict[str, MemoryTool]:
     """Return the tools by name, always in the same order: clients cache a beginning that stays the same."""
     rows: dict[str, list[_Row]] = {}
-    for verb in verbs.all_verbs():
+    for verb in verbs.all_verbs(verbs.TOPICS if all_tools else verbs.USUAL_TOPICS):
         if isinstance(verb.mcp, Tool) and (all_tools or verb.mcp.usual):
             rows.setdefault(verb.mcp.name, []).append(_row(verb, verb.mcp, is_whole=all_tools))
     usual_first = sorted(rows.values(), key=lambda found: not any(row.tool.usual for row in found))

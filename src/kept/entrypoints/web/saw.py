@@ -16,12 +16,14 @@ from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, escape, find, plain, rows_of
 from kept.entrypoints.web.shell import PAGE, address, also_searched, draw_page, literal, root_of
 from kept.memory import Kept
+from kept.memory.reasons import Nothing, why_nothing
 from kept.memory.receipts import Explained
-from kept.model import Session
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MISSED = 8
 SESSIONS = 20
+RECEIPTS = 500  # that are searched for sessions
+SHOWN_REASONS = 3
 _MEMORY = re.compile(r"^(?P<open>.*?)\[id:(?P<ref>g?\d+)\](?P<text>.*?)(?P<close></\w+>)?$", re.DOTALL)
 
 
@@ -37,7 +39,7 @@ def saw(
 ) -> Response:
     """What an agent was given, or what it asked for, and why."""
     root = root_of(project)
-    recent = _newest_sessions(memory)
+    recent = _given_sessions(memory, key)
     noted, given = _chosen(memory, key, session, receipt, recent)
     about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
     if given is None:
@@ -51,6 +53,8 @@ def saw(
         given=given,
         when=words.EVENTS.get(given.event or "", given.event or "asked by an agent or a person"),
         strip=_strip(noted, root),
+        listed=[_listed(one, root) for one in noted],
+        nothing=_nothing(memory, given),
         asked=literal(given.words, given.question.query),
         also=also_searched(given.words, given.question.query),
         **_shown(memory, given),
@@ -61,13 +65,13 @@ def saw(
 
 
 def _chosen(
-    memory: Kept, key: Key, session: str, receipt: str, recent: list[Session]
+    memory: Kept, key: Key, session: str, receipt: str, recent: list[dict[str, Any]]
 ) -> tuple[list[Explained], Explained | None]:
     """Find the receipt to show, and all that its session was given.
 
     Without a session, the last one that was given anything; without a receipt, its last one with a text.
     """
-    noted = _noted(memory, key, session or next((one.name for one in recent if _noted(memory, key, one.name)), ""))
+    noted = _noted(memory, key, session or next((one["name"] for one in recent), ""))
     named = next((one for one in noted if one.receipt == receipt), None)
     if named is not None:
         return noted, named
@@ -76,8 +80,13 @@ def _chosen(
     return noted, next((one for one in noted if one.block), noted[0] if noted else None)
 
 
-def _newest_sessions(memory: Kept) -> list[Session]:
-    return memory.sessions()[: -SESSIONS - 1 : -1]
+def _given_sessions(memory: Kept, key: Key) -> list[dict[str, Any]]:
+    """The sessions that were given anything, the last one first. They are known here before their transcripts are."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in told(memory, key, None, limit=RECEIPTS):
+        if one.session and one.event:
+            found.setdefault(one.session, {"name": one.session, "agent": one.agent, "at": one.at})
+    return list(found.values())[:SESSIONS]
 
 
 def _noted(memory: Kept, key: Key, session: str) -> list[Explained]:
@@ -106,6 +115,32 @@ def _strip(noted: list[Explained], root: str) -> list[dict[str, Any]]:
         }
         for one in reversed(noted)
     ]
+
+
+def _listed(one: Explained, root: str) -> dict[str, Any]:
+    """Show a text in the list of its session: its moment, how many lines it had, and why these, or why none."""
+    entries = [entry for section in one.sections for entry in section.get("entries", ())]
+    reasons = list(dict.fromkeys(str(entry.get("why", "")) for entry in entries if entry.get("why")))
+    more = [f"{len(reasons) - SHOWN_REASONS} more reasons"] if len(reasons) > SHOWN_REASONS else []
+    nothing = why_nothing(one)
+    return {
+        "receipt": one.receipt,
+        "link": address(root, "saw", session=one.session, receipt=one.receipt),
+        "moment": words.moment(one),
+        "query": one.question.query,
+        "at": one.at,
+        "lines": words.counted(len(entries), "line") if entries else "nothing",
+        "why": "; ".join(reasons[:SHOWN_REASONS] + more) if nothing is None else str(nothing),
+    }
+
+
+def _nothing(memory: Kept, given: Explained) -> dict[str, Any] | None:
+    """Say why nothing was given, with the memory that came nearest as it is today."""
+    nothing: Nothing | None = why_nothing(given)
+    if nothing is None:
+        return None
+    nearest = None if nothing.ref is None else find(memory, nothing.ref)
+    return {"reason": nothing.reason, "ref": nothing.ref, "nearest": nearest}
 
 
 def _shown(memory: Kept, given: Explained) -> dict[str, Any]:

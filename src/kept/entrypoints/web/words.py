@@ -5,6 +5,8 @@ from datetime import datetime
 from math import exp, log
 
 from kept import worth
+from kept.memory.reasons import coverage_of
+from kept.memory.receipts import Explained
 from kept.model import Memory
 
 FAMILIES = {
@@ -30,6 +32,25 @@ EVENTS = {
     "PostToolUseFailure": "after an error",
     "PreCompact": "before compaction",
     "PostCompact": "after compaction",
+}
+# At which moment of its work an agent was given a text.
+MOMENTS = {
+    "start": "Start",
+    "prompt": "Prompt",
+    "action": "Action",
+    "failure": "Failure",
+    "subagent": "Sub-agent",
+    "compaction": "Compaction",
+}
+_MOMENT_OF_EVENT = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "BeforeAgent": "prompt",
+    "PreToolUse": "action",
+    "PostToolUseFailure": "failure",
+    "SubagentStart": "subagent",
+    "PreCompact": "compaction",
+    "PostCompact": "compaction",
 }
 TRUSTS = {"user": "a person", "agent": "an agent", "tool": "a tool", "unknown": "an unknown source"}
 PAST = {
@@ -80,6 +101,14 @@ def sign(kind: str) -> str:
 def section(name: str) -> tuple[str, str]:
     """The name of a briefing's section for a person, and its colour."""
     return SECTIONS.get(name, (name.capitalize(), "relevant"))
+
+
+def moment(given: Explained) -> str:
+    """The moment at which an agent was given a text, in one word; a receipt without one has the event of its host."""
+    if given.kind == "known_error":
+        return MOMENTS["failure"]
+    known = given.moment or _MOMENT_OF_EVENT.get(given.event or "", given.event or "")
+    return MOMENTS.get(known, known.capitalize())
 
 
 def done(action: str) -> str:
@@ -192,7 +221,7 @@ _REASONS: Mapping[str, Callable[[float, Memory | None], str]] = {
     "freshness": lambda value, _memory: _recency(worth.recency_of_freshness(value)),
     "use": lambda value, _memory: _use(value),
     "importance": lambda value, _memory: f"{round(worth.importance_of_factor(value), 2):g}",
-    "coverage": lambda value, _memory: f"{max(0.0, 2 * value - 1):.0%} of what was asked",
+    "coverage": lambda value, _memory: f"{coverage_of(value):.0%} of what was asked",
     "status": _status,
     "files": _files,
     "kind": _field("kind"),

@@ -7,7 +7,7 @@ start often pay for every module at each start.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
@@ -63,9 +63,13 @@ TOPICS = (
 )
 
 
-def all_verbs() -> "Iterator[AnyVerb]":
-    """Return the rows of all topics, in their order."""
-    for topic in TOPICS:
+# The topics of the tools that an MCP client sees without asking for more: a server starts with every conversation.
+USUAL_TOPICS = ("remember", "recall", "change", "brief", "tasks")
+
+
+def all_verbs(topics: Sequence[str] = TOPICS) -> "Iterator[AnyVerb]":
+    """Return the rows of all topics, or of these, in their order."""
+    for topic in topics:
         yield from getattr(sys.modules[__name__], topic).VERBS
 
 

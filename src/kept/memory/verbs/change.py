@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from kept.memory import change, knowledge, undo
+from kept.memory import change, promotion, undo
 from kept.memory.context import Context, Events
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import MAX_TEXT_CHARS, Ref, about
@@ -91,7 +91,7 @@ def restore(context: Context, asked: One) -> Memory:
 
 def promote(context: Context, asked: Promote) -> Receipt:
     """Move a memory to a tier that lives longer."""
-    return knowledge.promote(context, asked.ref, asked.to)
+    return promotion.promote(context, asked.ref, asked.to)
 
 
 def undo_change(context: Context, asked: Undo) -> Events:

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from kept import tokens
 from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task, replace
-from kept.recall.briefing.material import FULL_PINS, Material, brief, collect, question_of
+from kept.recall.briefing.material import FULL_PINS, Material, brief, collect, question_of, with_its_source
 from kept.recall.briefing.render import (
     STYLES,
     Pair,
@@ -58,6 +58,7 @@ __all__ = [
     "question_of",
     "render_entry",
     "total_tokens",
+    "with_its_source",
 ]
 
 MOST_TOKENS = 5_000

@@ -109,7 +109,7 @@ def collect(
         fitting = list(fitting_the_prompt(recalled, readers, situation, floor, left_out))
         retrieval = (_few if situation.is_brief else _many)(fitting, readers, situation, asked)
     sections = {
-        "always": _pinned(readers, situation),
+        "always": [*_pinned(readers, situation), *_preferences(readers, situation)],
         "bridge": _from_other_agents(situation, readers),
         "retrieval": ends_first(retrieval, situation.head_tail),
         "summary": [],
@@ -119,7 +119,7 @@ def collect(
     _drop(sections, _replaced_by(sections), left_out)
     told = {entry.memory.content for entries in sections.values() for entry in entries}
     sections["summary"] = _last_session(readers, situation, asked, told)
-    tasks = _open_tasks(readers, situation, asked)
+    tasks = [] if situation.is_turn else _open_tasks(readers, situation, asked)
     return Material(**sections, tasks=tasks, conflicts=conflicts, left_out=left_out)
 
 
@@ -215,6 +215,15 @@ def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
 def _telling(prompt: str) -> frozenset[str]:
     """The words of a prompt that tell what it is about."""
     return frozenset(text.query_words(prompt, 256)) - WORTHLESS
+
+
+def _preferences(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
+    """In a turn: what the user wants of every answer. Hooks tell it when a session starts."""
+    if not situation.is_turn:
+        return []
+    from kept.recall.briefing import rules  # the few lines of a prompt do without
+
+    return rules.for_answers(readers, situation)
 
 
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
@@ -388,10 +397,10 @@ def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]
             if task.name == situation.task or task.name in situation.prompt or _names(task, asked)
         ]
     newest = sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
-    return [_with_its_source(task, readers) for task in newest]
+    return [with_its_source(task, readers) for task in newest]
 
 
-def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
+def with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
     """Label a task that came with an import and has not been touched since: it may be anybody's text."""
     actions = {event.action for reader in readers for event in reader.events(subject=task.subject)}
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task

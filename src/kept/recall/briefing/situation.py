@@ -28,6 +28,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     seen_by: str | None = None  # as in a `Request`
     since: datetime | None = None  # when the session began, if it is known here
     is_compacted: bool = False  # the agent may no longer have before it what was said in the session
+    is_turn: bool = False  # nothing was told before: preferences come along, and the open tasks stand beside it
     task: str | None = None
     head_tail: int = 0
     floor: str | None = None  # as in a `Request`

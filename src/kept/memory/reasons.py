@@ -1,0 +1,40 @@
+"""Say why a receipt holds nothing: one reason, the real one, and the memory that it is about.
+
+For `kept why` and the page, which add the text of that memory. A memory that fitted and was left out comes before one
+that fitted too little. Rule: the reason is the one that recall or the briefing noted; nothing is guessed afterwards.
+"""
+
+from msgspec import Struct
+
+from kept.memory.receipts import Explained
+from kept.recall.score import LEAST_COVERAGE
+
+ASKED_NOTHING = "it has no word to search for"
+NOTHING_STORED = "nothing is stored that is told without a question"
+NO_MEMORY = "no memory that may be told fits it"
+
+
+class Nothing(Struct, frozen=True, kw_only=True):
+    """Why nothing was given or found; `ref` names the memory that came nearest, if one did."""
+
+    reason: str
+    ref: str | None = None
+
+    def __str__(self) -> str:
+        return self.reason if self.ref is None else f"the nearest, [id:{self.ref}], was held back: {self.reason}"
+
+
+def why_nothing(given: Explained) -> Nothing | None:
+    """Return why a receipt holds no memory; None if it holds one."""
+    if given.hits or any(section.get("entries") for section in given.sections):
+        return None
+    for held_back in (*given.left_out, *given.misses):
+        return Nothing(ref=str(held_back["ref"]), reason=str(held_back["reason"]))
+    if not given.question.query.strip():
+        return Nothing(reason=NOTHING_STORED)
+    return Nothing(reason=NO_MEMORY if given.words else ASKED_NOTHING)
+
+
+def coverage_of(factor: float) -> float:
+    """Return the share of the question that a memory covers, by the factor `coverage` of its score."""
+    return max(0.0, (factor - LEAST_COVERAGE) / (1 - LEAST_COVERAGE))
