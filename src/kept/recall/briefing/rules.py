@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from kept import text, worth
 from kept.model import Memory
-from kept.recall.aliases import expansions
+from kept.recall.query import expansions
 from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 
 MOST_RULES = 8
