@@ -20,8 +20,6 @@ from kept.ports import Found, Prepared
 EXACTLY = "="  # before a form that counts only as it is: the `log` of "log in" is not "logs"
 INFLECTED = "~"  # before a form of which only inflections count as well
 
-_MARKS = EXACTLY + INFLECTED
-
 Forms = Mapping[str, Sequence[str]]  # prepared word → forms that count; a word without a row counts in any form
 
 # Words that the rules below would take for one another. Each line holds words of different meanings.
@@ -75,6 +73,7 @@ _OF_WORDS = (
     ("ness", ("",)),
 )
 _LONG = 6  # letters: in a shorter word one letter makes another word
+_LETTERS = text.pattern(r"[^\W\d_]+")
 _SHORTEST = 3  # letters of a word that another one is made of
 _VOWELS = "aeiouy"
 # Endings of stems. A longer stem with one of them is another word of the same root: react, reaction.
@@ -228,21 +227,20 @@ def reduce_to(forms: Forms) -> Callable[[Found], Found]:
 def _unlike(forms: Forms, memory: Memory) -> set[str]:
     """Return the words of which a memory holds other forms only."""
     said = " ".join(filter(None, (memory.title, memory.content, *memory.tags, *memory.files)))
-    lower = f" {said.lower()} "
-    # Mostly the word is there as it was asked for, which is seen at once.
-    open_words = {
-        word: wanted
-        for word, wanted in forms.items()
-        if not any(f" {form.lstrip(_MARKS)} " in lower for form in wanted)
-    }
-    if not open_words:
+    # Mostly a form of the word stands there alone, which is seen without reading identifiers.
+    alone = {*_LETTERS.findall(said.lower())}
+    missed = {word: wanted for word, wanted in forms.items() if not _is_among(alone, word, wanted)}
+    if not missed:
         return set()
     written = text.written_forms(said)
-    return {
-        word
-        for word, wanted in open_words.items()
-        if (own := written.get(word)) and not any(is_in_form(form, wanted) for form in own)
-    }
+    return {word for word, wanted in missed.items() if word in written and not _is_among(written[word], word, wanted)}
+
+
+def _is_among(written: set[str], stem: str, wanted: Sequence[str]) -> bool:
+    """Return True if one of the written words is a form of a wanted word of this stem."""
+    if not written.isdisjoint(wanted):
+        return True
+    return any(is_in_form(word, wanted) for word in written if word.startswith(stem[:2]))
 
 
 def _without(prepared: Prepared, words: set[str]) -> Prepared:

@@ -139,8 +139,12 @@ def _search_space(
     """
     for limit in sizes:
         gathered = gather(limit=limit)
-        scored = judge([score(found) for found in gathered.found])
-        if gathered.is_late or not gathered.is_cut or not _could_miss(scored, n_exact):
+        scored = [score(found) for found in gathered.found]
+        is_whole = gathered.is_late or not gathered.is_cut
+        if limit != sizes[-1] and not is_whole and _could_miss(scored, n_exact):
+            continue
+        scored = judge(scored)
+        if is_whole or not _could_miss(scored, n_exact):
             break
     return scored, gathered.is_late
 
