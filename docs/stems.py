@@ -11,6 +11,7 @@ from textwrap import fill
 
 from kept import text
 from kept.recall import english, word_lists
+from kept.recall.forms import is_same_word
 from kept.recall.vocabulary import groups_by_word, others_of
 
 RECALL = Path(__file__).parent.parent / "src" / "kept" / "recall"
@@ -75,16 +76,31 @@ def english_module() -> str:
 
 
 def aliases() -> dict[str, str]:
-    """Each stemmed word of the vocabulary, and the stemmed words to look for as well, in the order of the groups."""
-    forms: dict[str, list[str]] = {}
+    """Each stemmed word of the vocabulary, and the words to look for as well, in the order of the groups.
+
+    Words of one stem have a line each, or one line together if they are forms of one word. A line begins with its
+    words, unless that is the stem alone.
+    """
+    forms: dict[str, list[list[str]]] = {}
     groups = groups_by_word()
     for word in groups:
-        forms.setdefault(text.phrase(word), []).append(word)
-    found = {}
-    for key, words in forms.items():
-        others = dict.fromkeys(text.phrase(other) for word in words for other in others_of(word, groups[word]))
-        found[key] = ", ".join(other for other in others if other != key)
-    return found
+        known = forms.setdefault(text.phrase(word), [])
+        of_word = next((line for line in known if all(is_same_word(word, other) for other in line)), None)
+        if of_word is None:
+            known.append([word])
+        else:
+            of_word.append(word)
+    return {key: "; ".join(_line(key, words, groups) for words in lines) for key, lines in forms.items()}
+
+
+def _line(key: str, words: list[str], groups: Mapping[str, list[tuple[str, ...]]]) -> str:
+    others = dict.fromkeys(other for word in words for other in others_of(word, groups[word]) if other not in words)
+    shown = ", ".join(_spaced(other) for other in others)
+    return shown if words == [key] else f"{', '.join(map(_spaced, words))} > {shown}"
+
+
+def _spaced(word: str) -> str:
+    return word.replace("_", " ")
 
 
 def groups(table: str) -> dict[str, str]:

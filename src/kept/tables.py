@@ -78,6 +78,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     threshold_share: float = 0.3  # hits below this share of the best score are dropped; 0: none
     max_per_session: int | None = 2  # hits from one source session
     reads_file_names: bool = False  # a file that the query names counts as one at hand
+    by_form: bool = True  # a word is found in forms of the word asked for only, not in every word of its stem
     by_tokens: bool = False  # a text's length is counted in tokens, as FTS5 does, instead of in its words
     counts_returns: bool = False  # being returned is a use; otherwise only what was acted upon is
     vectors: bool = False  # `match` joins cosine and BM25 by `vector_weight` and `text_weight`
@@ -119,12 +120,14 @@ PROFILES: Mapping[str, Profile] = _frozen(
             floor=0.0,
             threshold_share=0.0,
             max_per_session=None,
+            by_form=False,
             by_tokens=True,
         ),
         "praxis": Profile(
             factors=("match", "kind", "recency", "use", "files", "status"),
             columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "kind": 1.0}),
             floor=0.0,
+            by_form=False,
             counts_returns=True,
         ),
         # Its match counts coverage already.

@@ -92,6 +92,7 @@ _SEPARATORS = pattern(r"[-_./\\:@']+")
 _BETWEEN_DIGITS = pattern(r"(?<=[0-9])[-_./\\:@']+(?=[0-9])")
 _NUMBER = pattern(r"(?<![0-9])[0-9]++(?:[-_./:][0-9]++)+")  # versions, dates, addresses
 _HUMP = pattern(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^A-Za-z0-9]+")
+_LETTERS = pattern(r"[^\W\d_]+")
 _PLURAL_OF_CAPITALS = pattern(r"([A-Z]{2,})s(?![a-z])")  # GPUs; the stemmer does not see a plural there
 _NAME_AND_NUMBER = pattern(r"([a-z]{2,})([0-9]+)|([0-9]+)([a-z]{2,})")
 
@@ -323,6 +324,20 @@ def query_words(text: str, limit: int = MAX_QUERY_WORDS) -> list[str]:
     return list(kept or spare)[: max(limit, 0)]
 
 
+def written_forms(text: str) -> dict[str, set[str]]:
+    """Map each token that is the stem of a word to the words of the text that it stands for, in lower case."""
+    found: dict[str, set[str]] = {}
+    for run in text.split():
+        if stem := _stems[run]:
+            found.setdefault(stem, set()).add(_bare(run).lower())
+            continue
+        for spelling in dict.fromkeys(_spellings(run)):
+            for name in _LETTERS.findall(spelling):
+                for form in (name, *(_HUMP.findall(name) if name != name.casefold() else ())):
+                    found.setdefault(_stem(form.casefold()), set()).add(form.casefold())
+    return found
+
+
 def as_written(token: str, text: str) -> str:
     """The word of a text that became this token, or of which it is a part (`fli`: Fly.io); else the token itself."""
     runs = [run.strip(".,;:!?()[]{}\"'`") for run in text.split()]
@@ -443,12 +458,16 @@ class _Stems(dict[str, str]):
     def __missing__(self, run: str) -> str:
         if not _is_cacheable(run):
             return ""
-        word = run.lstrip("([{\"'`").rstrip(")]}\"'`.,;:!?")
+        word = _bare(run)
         is_plain = word.isascii() and word.isalpha() and (word.islower() or word[1:].islower())
         if len(self) >= STEMS_KEPT:
             self.clear()
         stem = self[run] = _stem(word.lower()) if is_plain else ""
         return stem
+
+
+def _bare(run: str) -> str:
+    return run.lstrip("([{\"'`").rstrip(")]}\"'`.,;:!?")
 
 
 _stems = _Stems()
@@ -579,14 +598,15 @@ def _stem(word: str) -> str:
     """
     if len(word) < 3 or not (word.isalpha() and word.isascii()):
         return word
-    if not _is_german(word):
+    if not is_german(word):
         word = _stemmers().english(word)
-        if not _is_german(word):
+        if not is_german(word):
             return word
     return _stemmers().german(word)
 
 
-def _is_german(word: str) -> bool:
+def is_german(word: str) -> bool:
+    """Return True if a word in lower case looks German, so that the German stemmer reads it."""
     return word[-2:] in _GERMAN_ENDS and _GERMAN.fullmatch(word) is not None
 
 

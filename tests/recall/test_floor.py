@@ -8,7 +8,7 @@ import pytest
 import kept
 from kept import text
 from kept.model import Draft, Source
-from kept.recall.aliases import expansions
+from kept.recall.query import expansions
 from kept.recall.vocabulary import as_mapping
 from tests.builders import FakeClock
 from tests.golden import ferry_line

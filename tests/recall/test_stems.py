@@ -1,4 +1,4 @@
-"""The generated modules hold the built-in vocabulary as an index holds it, and nothing stems it at run time."""
+"""The generated modules list the built-in vocabulary by the stems that an index holds."""
 
 import importlib.util
 import shutil
@@ -9,8 +9,8 @@ import pytest
 
 from kept import text
 from kept.recall import stems
-from kept.recall.aliases import default_expansions
-from kept.recall.vocabulary import as_mapping
+from kept.recall.query import forms_in, written_expansions
+from kept.recall.vocabulary import as_mapping, is_same_phrase
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -43,10 +43,30 @@ def test_a_stale_or_missing_module_is_noticed_and_written_again(
     assert generate.stale_modules() == ["stems.py"]
 
 
-def test_an_alias_expands_to_the_stems_of_the_words_that_are_listed_for_it() -> None:
-    listed: dict[str, set[str]] = {}
-    for word, others in as_mapping(()).items():
-        listed.setdefault(text.phrase(word), set()).update(map(text.phrase, others))
-    assert stems.ALIASES.keys() == listed.keys()
-    for key, others_of_all_forms in listed.items():
-        assert set(default_expansions(key)) == others_of_all_forms - {key}
+def test_an_alias_expands_to_the_words_that_are_listed_for_it_and_its_forms() -> None:
+    listed = as_mapping(())
+    by_stem: dict[str, list[str]] = {}
+    for word in listed:
+        by_stem.setdefault(text.phrase(word), []).append(word)
+    assert stems.ALIASES.keys() == by_stem.keys()
+    for word, others in listed.items():
+        if " " in word:
+            continue
+        key = text.phrase(word)
+        forms = {form for form in by_stem[key] if is_same_phrase(form, word)}
+        found = {*written_expansions((key,), (), forms_in(word))[key]}
+        assert {*others} - forms <= found <= {other for form in forms for other in (form, *listed[form])}
+
+
+def test_words_of_one_stem_and_different_meanings_have_lines_of_their_own() -> None:
+    expanded = {
+        word: {*written_expansions((text.phrase(word),), (), forms_in(word)).get(text.phrase(word), ())}
+        for word in ("author", "authorize", "terminal", "terminate", "custom", "customer", "access", "accessibility")
+    }
+    assert expanded["author"] == {"write", "written"}
+    assert "permission" in expanded["authorize"]
+    assert "shell" in expanded["terminal"] - expanded["terminate"]
+    assert "kill" in expanded["terminate"] - expanded["terminal"]
+    assert not expanded["custom"]
+    assert expanded["customer"] == {"buyer", "shopper"}
+    assert expanded["access"].isdisjoint(expanded["accessibility"])

@@ -11,8 +11,8 @@ from kept.memory import trust
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.model import Alias, Conflict, Memory, Pause, replace
 from kept.ports import Reader, Transaction
-from kept.recall.aliases import is_default
 from kept.recall.vocabulary import as_mapping as alias_mapping
+from kept.recall.vocabulary import is_default
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
 from kept.writing.redact import redact

@@ -18,7 +18,7 @@ from kept.memory import promotion, trust, write
 from kept.memory.context import Context, Memories, global_first
 from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
-from kept.recall.aliases import is_expanded
+from kept.recall.vocabulary import is_expanded
 from kept.storage.shared import every
 from kept.upkeep import review as judging
 from kept.upkeep.review import ACTIONS, TALK_DAYS, Talk

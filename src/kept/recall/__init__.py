@@ -1,6 +1,6 @@
 """The read path: from a question to the few memories that answer it, each with its reasons.
 
-    query        the words to look for, each with its weight                     query.py, aliases.py
+    query        the words to look for, each with its weight                     query.py
     candidates   the few memories worth scoring, of each space                   candidates.py
     score        a product of named factors, which `hit.why` shows               score.py; with vectors hybrid.py
     floor        how likely each answers, and whether any does                   floor.py

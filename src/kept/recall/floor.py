@@ -25,8 +25,7 @@ from msgspec import Struct
 
 from kept import bm25, text
 from kept.ports import Prepared, Statistics
-from kept.recall.aliases import default_expansions
-from kept.recall.query import SearchWords
+from kept.recall.query import SearchWords, default_expansions
 from kept.recall.stems import COMMON, ORDERS, WORTHLESS
 
 ORDINARY = 100  # memories that every store is judged to hold beside its own

@@ -16,6 +16,7 @@ from kept.model import Conflict, Hit, Memory, Recalled
 from kept.ports import Deadline, Found, Reader, Statistics, Where
 from kept.recall import Circumstances, Request, candidates, profile_of, where_of
 from kept.recall.floor import Floor, floor_of
+from kept.recall.forms import reduce_to
 from kept.recall.query import SearchWords, guess, search_words
 from kept.recall.score import Scored, hit_of, score_of, storage_ranking, word_match
 from kept.recall.select import MOST_MISSES, SUMMARY, best_first, follow, n_considered, rerank, select
@@ -104,10 +105,12 @@ def _search(request: Request, circumstances: Circumstances, words: SearchWords, 
     notes: list[str | None] = []
     if circumstances.is_degraded:
         notes.append("Recall has been slow lately, so fewer candidates were scored.")
+    reduced = reduce_to(words.forms)
+    judge = partial(_judged, reduced=reduced, score=score, enough=sizes[0])
     best: list[Scored] = []
     for reader, own in zip(circumstances.readers, statistics, strict=True):
         gather = partial(candidates.gather, reader, words.telling, own, where, ranking, deadline=deadline)
-        scored, is_late = _search_space(gather, score, sizes, _n_exact(request))
+        scored, is_late = _search_space(gather, score, judge, sizes, _n_exact(request))
         if is_late:
             notes.append(
                 f"Time ran out after {settings.recall_deadline_ms} ms, so the newest matches replace the best ones."
@@ -116,7 +119,7 @@ def _search(request: Request, circumstances: Circumstances, words: SearchWords, 
     return _Search(
         words=words,
         unknown=[word for word in words.literal if not together.rows_with.get(word)],
-        score_of=score,
+        score_of=lambda found: score(reduced(found)),
         floor=floor_of(request.query, words, together),
         best=best_first([one for one in best if one.score > 0]),
         notes=notes,
@@ -124,7 +127,11 @@ def _search(request: Request, circumstances: Circumstances, words: SearchWords, 
 
 
 def _search_space(
-    gather: Callable[..., candidates.Candidates], score: Callable[[Found], Scored], sizes: Sequence[int], n_exact: int
+    gather: Callable[..., candidates.Candidates],
+    score: Callable[[Found], Scored],
+    judge: Callable[[list[Scored]], list[Scored]],
+    sizes: Sequence[int],
+    n_exact: int,
 ) -> tuple[list[Scored], bool]:
     """The candidates of one space with their scores, and whether time ran out.
 
@@ -133,9 +140,29 @@ def _search_space(
     for limit in sizes:
         gathered = gather(limit=limit)
         scored = [score(found) for found in gathered.found]
-        if gathered.is_late or not gathered.is_cut or not _could_miss(scored, n_exact):
+        is_whole = gathered.is_late or not gathered.is_cut
+        if limit != sizes[-1] and not is_whole and _could_miss(scored, n_exact):
+            continue
+        scored = judge(scored)
+        if is_whole or not _could_miss(scored, n_exact):
             break
     return scored, gathered.is_late
+
+
+def _judged(
+    scored: list[Scored], *, reduced: Callable[[Found], Found], score: Callable[[Found], Scored], enough: int
+) -> list[Scored]:
+    """Score again, from the best down, those that hold a word in another form only, until `enough` fit as they are."""
+    judged: list[Scored] = []
+    n_fitting = 0
+    in_order = sorted(scored, key=lambda one: -one.score)
+    for one in in_order:
+        if n_fitting >= enough:
+            break
+        found = reduced(one.found)
+        n_fitting += found is one.found
+        judged.append(one if found is one.found else score(found))
+    return judged + in_order[len(judged) :]
 
 
 def _n_exact(request: Request) -> int:

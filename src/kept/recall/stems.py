@@ -110,381 +110,520 @@ ON_SCREENS = frozenset(
 # Word → words said for it.
 ALIASES = _table(
     """
-2fa: mfa, totp, two factor, second factor, otp | a11y: access, screen reader, wcag, aria
-abort: crash, segfault, panic, kill, termin, stop | accept: e2e, end to end, integr test
-access: author, permiss, perm, role, privileg, acl, rbac, right, a11y, screen reader, wcag, aria
-account: user, member, profil, bookkeep, ledger, financ
-acl: author, permiss, perm, access, role, privileg, rbac, right | address: url, link, uri, href
-admin: administr, backoffic, back offic | administr: admin, backoffic, back offic | again: retri, backoff
-aggreg: rollup, downsampl, averag, mean, join, merg, combin | agreement: contract | ai: ml, machin learn
-alarm: notif, notifi, alert | alert: notif, notifi, alarm, pager, on call, oncal, rota | allow: approv, permit, sign off
-alter: edit, modifi, chang, amend | amend: edit, modifi, alter, chang | amount: price, cost, fee, tariff
-analys: analyz, analysi | analysi: analys, analyz | analyz: analys, analysi | android: googl play, kotlin, gradl, apk
-anim: transit | annot: type, type hint, static type | anonym: visitor, guest | answer: respons, repli, resp, respond
-api: endpoint, rout, rest, handler, graphql, grpc, openapi | app: applic | appear: layout, design, look
-appl: io, iphon, ipad | applic: app | appoint: book, reserv | approv: allow, permit, sign off
-architectur: structur, design, layout | archiv: cold storag | arg: param, paramet, argument
-argument: param, paramet, arg | aria: a11y, access, screen reader, wcag | array: list, sequenc
-articl: product, item, good, sku | assort: catalogu, catalog | async: asynchron, await, coroutin, background, job
-asynchron: async, await, coroutin | attach: upload | attr: attribut | attribut: column, field, attr
-auth: authent, login, signin, logon, sso, oauth, sign in, log in, authoris, author, passkey, magic link, keycloak
-authent: auth, login, signin, logon, sso, oauth, sign in, log in, authoris, author
-author: permiss, perm, access, role, privileg, acl, rbac, right, auth, authent, authoris, write, writt
-authoris: auth, authent, author | autocomplet: typeahead, suggest | autosc: scale
-averag: aggreg, rollup, downsampl, mean, avg | avg: averag | avoid: forbid, prevent, guard, protect
-await: async, asynchron, coroutin | back end: backend, server, servic | back offic: admin, administr, backoffic
-back out: rollback, revert, undo | backend: server, servic, back end | background: async, job | backoff: retri, again
-backoffic: admin, administr, back offic | backtrac: trace, stacktrac, stack trace, traceback | backup: snapshot, dump
-bad: wrong, incorrect, fals | ban: block, suspend | bash: shell, termin, consol | basket: cart, trolley
-batteri: power, energi | began: begin | begin: began | behavior: behaviour | behaviour: behavior
-benchmark: load test, stress test | big: larg, huge, too larg | bill: pay, payment, charg, paid, invoic, receipt
-blank: white, empti | blob: bucket, object storag, s3 | block: ban, suspend, sync, synchron | bodi: json, payload
-boilerpl: templat, scaffold | book: reserv, appoint | bookkeep: account, ledger, financ | bool: boolean, flag
-boolean: bool, flag | boss: manag | bought: buy | branch: ref | brand: manufactur, vendor, maker, supplier
-break: fail, broken, broke | breakpoint: respons | brief: short, concis, ters | broke: regress, break, broken
-broken: fail, break, corrupt, damag, broke | broker: queue, bus, rabbitmq, kafka, redi, nat, sqs, mqtt, emqx, mosquitto
-browser: webview, safari, chrome, firefox, edg | bucket: blob, object storag, s3 | bug: defect, issu, problem
-build: compil, ci, pipelin, continu integr, build server, cd, make, built, webpack, vite, esbuild, gradl, maven, cargo, bazel
-build server: ci, pipelin, build, continu integr, cd | built: build | bump: upgrad, updat, migrat
-bus: queue, broker, kafka, rabbitmq, nat, mqtt | button: cta | buy: checkout, purchas, order, procur, bought
-buyer: custom, shopper | cach: memoiz, redi, memcach, varnish | cadenc: releas train, releas cycl | calc: calcul, comput
-calcul: calc, comput | calendar: date, timestamp, schedul, timet | call: request, req, name | callback: webhook, hook
-caller: client, consum | cap: limit, maximum, max, ceil | care: danger, riski, unsaf, safe
-carrier: courier, dhl, up, fedex, dpd, usp | cart: basket, trolley | case: ticket, issu | catalog: catalogu, assort
-catalogu: catalog, assort | caus: reason, root caus, culprit | caution: warn
-cd: ci, pipelin, build, continu integr, build server | cdn: edg, cloudfront, cloudflar, fast, akamai
-ceil: limit, maximum, max, cap | cent: money, currenc, euro, dollar | center: centr | centr: center
-cert: certif, tls, ssl, https | certif: cert, tls, ssl, https | cfg: config, configur, set, option, prefer
-chang: edit, modifi, alter, amend | changelog: releas note, histori | changeset: commit, revis | channel: topic, stream
-charg: pay, payment, bill, paid | chargeback: refund, reimburs, money back, return | chart: graph, plot, diagram
-chat: slack, discord, team, mattermost | check: valid, verifi, sanitis, sanit | checkout: purchas, buy, order
-choic: decid, decis, choos | choos: decid, decis, choic, chose, chosen | chose: choos, chosen | chosen: choos, chose
-ci: pipelin, build, continu integr, build server, cd, github action, jenkin, gitlab, circleci, buildkit
-cipher: encrypt | clash: conflict, collis, mismatch | class: type, struct
-clean up: refactor, restructur, rewrit, cleanup | cleanup: refactor, restructur, rewrit, clean up | clear: truncat, wipe
-cli: script, command, cmd | client: consum, caller | client librari: sdk
-client side: frontend, front end, ui, interfac, gui | clip: video, movi
-cloud: aw, gcp, azur, hetzner, digitalocean, heroku | cluster: k8s, kubernet | cmd: script, command, cli
-code: sourc, codebas, code base | code base: code, sourc, codebas | code review: review
-codebas: code, sourc, code base | codeg: generat | cold storag: archiv | colleagu: staff, employe, team
-collis: conflict, clash, mismatch | color: colour, theme, palett | colour: color, theme, palett
-column: field, attribut | combin: join, merg, aggreg | command: script, cli, cmd | comment: docstr, doc comment
-commit: transact, tx, rollback, revis, changeset | communic: talk, connect | compil: build, make
-compon: widget, element | comput: calc, calcul, pc, desktop, laptop | conceal: hide | concis: short, brief, ters
-concurr: race, simultan, parallel, race condit | confidenti: privat, person, privaci
-config: configur, set, option, prefer, cfg | configur: config, set, option, prefer, cfg
-conflict: clash, collis, mismatch | connect: communic, talk | connector: integr | consol: shell, termin, bash
-const: constant | constant: const | constraint: foreign key, fk | consum: subscrib, listen, receiv, client, caller
-contain: docker, imag, podman, kubernet | continu integr: ci, pipelin, build, build server, cd | contract: agreement
-convent: rule, polici, guidelin, standard, practic, style, format | convers: convert, transform
-convert: convers, transform | cooki: session | copi: word | coroutin: async, asynchron, await | correspond: letter
-corrupt: damag, broken | cost: price, amount, fee, tariff, euro, dollar, cent | coupon: voucher, discount, promo
-courier: carrier | cover: coverag | coverag: cover | cpu: processor | crash: segfault, panic, abort
-cred: password, credenti, passphras | credenti: password, cred, passphras, token, secret, key
-cron: schedul, timer, night, period | cron job: job, task | cs: csharp | csharp: cs
-css: style, stylesheet, tailwind, sass, scss, bootstrap | csv: spreadsheet, excel | cta: button
-culprit: caus, reason, root caus | currenc: money, cent, euro, dollar | cursor: pagin, page, offset
-custom: buyer, shopper | custom servic: support, helpdesk | cve: vulner, secur, exploit | daemon: microservic, servic
-damag: corrupt, broken | danger: riski, unsaf, safe, care | dark mode: theme | dashboard: overview, panel
-data: dataset, inform
-databas: db, sql, datastor, postgresql, mysql, mariadb, sqlite, mongodb, redi, dynamodb, cassandra, clickhous, duckdb, timescaledb, influxdb, cockroachdb, oracl, firestor, supabas, neo4j, snowflak, bigqueri
-datacent: region, zone, datacentr | datacentr: region, zone, datacent | dataset: data, inform
-datastor: db, databas, sql | date: timestamp, calendar | db: databas, sql, datastor | ddl: schema, migrat
-dead: unus, stale | deadlin: timeout, due | deadlock: lock | debug: troubleshoot, diagnos | decid: decis, choos, choic
-decis: decid, choos, choic | decod: deserialis, deseri | default: fallback | defect: bug, issu, problem | delay: late
-delet: remov, drop, eras, purg, destroy | deliveri: ship, parcel, shipment, packag
-demo: trial, free period, snippet, exampl, sampl | deni: reject, refus, forbidd | dep: depend, packag
-depend: dep, packag, npm, pnpm, yarn, pip, poetri, cargo
-deploy: releas, rollout, ship, roll out, publish, launch, go live | depot: warehous, stockroom
-deprec: legaci, old, obsolet, outdat | describ: explan, explain, descript | descript: explan, explain, describ
-deseri: deserialis, decod | deserialis: deseri, decod | design: layout, look, appear, architectur, structur
-desktop: electron, comput, pc, laptop | destroy: delet, remov, drop, eras, purg | detector: sensor, probe
-dev: develop, local | develop: dev, local | devic: hardwar, machin, equip | diagnos: debug, troubleshoot
-diagram: chart, graph, plot | dialog: modal, popup, overlay | dict: map, dictionari, hash map
-dictionari: map, dict, hash map | digest: hash | dimens: size | dir: directori, folder | directori: dir, folder
-disappear: miss, lost, vanish, gone, lose | disconnect: drop, reconnect
-discount: coupon, voucher, promo, reduct, rebat | disk: storag | dislik: opinion, prefer
-display: render, draw, paint, show, present, screen, monitor | dns: domain, host, hostnam
-doc: document, readm, guid, manual | doc comment: comment, docstr | docker: contain, imag | docstr: comment, doc comment
-document: doc, readm, guid, manual | dollar: money, currenc, cent, euro | domain: host, hostnam, dns
-dotenv: env, environ, environ variabl | doubl: duplic, dupe, twice | download: fetch, pull
-downsampl: aggreg, rollup, averag, mean | downtim: incid, outag, postmortem | draw: render, paint, display, show
-drop: delet, remov, eras, purg, destroy, disconnect, reconnect | dropdown: select, picker | due: deadlin
-dump: backup, snapshot, export, extract | dupe: duplic, doubl | duplic: dupe, doubl, twice | e mail: email, mail, smtp
-e2e: end to end, integr test, accept, playwright, cypress, selenium, puppet | edg: cdn
-edit: modifi, alter, chang, amend | editor: vscode, vim, neovim, emac, jetbrain | effort: estim | electron: desktop
-element: compon, widget | email: mail, e mail, smtp, postmark, sendgrid, mailgun, brevo, ses | embed: firmwar
-emblem: logo | emit: publish, send, produc | employe: staff, colleagu, team | empti: blank, white
-encod: serialis, serial | encrypt: cipher | end to end: e2e, integr test, accept | endpoint: api, rout, rest, handler
-energi: batteri, power | entri: row, record | enum: enumer | enumer: enum | env: environ, environ variabl, dotenv
-environ: env, environ variabl, dotenv | environ variabl: env, environ, dotenv | equip: hardwar, machin, devic
-eras: delet, remov, drop, purg, destroy | err: error, except, failur, fault | error: err, except, failur, fault
-estim: effort | euro: money, currenc, cent, dollar | event: messag, msg | exampl: snippet, sampl, demo
-excel: csv, spreadsheet | except: error, err, failur, fault | execut: run, launch, start, invok
-expir: expiri, ttl, lifetim | expiri: expir, ttl, lifetim | explain: explan, describ, descript
-explan: explain, describ, descript | exploit: vulner, cve, secur | export: dump, extract | extract: export, dump
-fail: broken, break, failur | failur: error, err, except, fault, fail | fake: mock, stub | fallback: default
-fals: wrong, incorrect, bad | fast: quick, speedi | fault: error, err, except, failur
-favor: prefer, like, want, favour | favour: prefer, like, want, favor | featur: function
-featur flag: flag, toggl, switch | fee: price, cost, amount, tariff | feedback: rate | fetch: poll, download, pull
-field: column, attribut, form, input | file: path | file system: fs, filesystem | filesystem: fs, file system
-financ: account, bookkeep, ledger | find: search, lookup, full text, found | firmwar: embed
-fix: solut, workaround, resolv, repair, remedi | fixtur: seed, sampl data, test data | fk: constraint, foreign key
-flag: toggl, switch, featur flag, boolean, bool, unleash, launchdark | flaki: intermitt, unstabl, unreli, random
-flash: updat, ota, over the air | float: number, integ, int, numer | flow: workflow, process, procedur
-fn: function, method, func, procedur, routin | folder: dir, directori | font: typefac, typographi | forbid: avoid
-forbidd: reject, refus, deni | foreign key: constraint, fk | form: input, field | format: style, convent, formatt
-formatt: format, prettier, black, ruff, gofmt, biom, rustfmt | found: find
-framework: react, vue, svelt, sveltekit, angular, nextj, nuxt, remix, astro, django, flask, fastapi, rail, laravel, express, fastifi, hono, nestj, spring, phoenix, flutter, electron, tauri, qt, actix, axum, gin
-free period: trial, demo | freez: hang, stuck, frozen, unrespons | front end: frontend, client side, ui, interfac, gui
-frontend: client side, front end, ui, interfac, gui, react, vue, svelt, angular | frozen: hang, stuck, freez, unrespons
-fs: filesystem, file system | full text: search, find, lookup | func: function, fn, method, procedur, routin
-function: fn, method, func, procedur, routin, featur | gateway: proxi, ingress | gen: generat | generat: codeg, gen
-generic: templat | git: version control, vcs, squash, rebas, branch, commit, merg | glyph: icon, symbol | go: golang
-go live: deploy, releas, rollout, ship, roll out, publish, launch | golang: go
-gone: miss, lost, vanish, disappear, lose | good: product, item, articl, sku | googl play: android
-gpt: llm, languag model, model | graph: chart, plot, diagram | grow: growth | growth: grow | grpc: rpc | gst: tax, vat
-guard: prevent, avoid, protect | guest: visitor, anonym | gui: frontend, client side, front end, ui, interfac
-guid: doc, document, readm, manual | guidelin: convent, rule, polici, standard, practic
-handler: api, endpoint, rout, rest | handset: mobil, phone, smartphon | hang: stuck, freez, frozen, unrespons
-haproxi: load balanc, lb, nginx | hardwar: machin, devic, equip | hash: digest, argon2, argon2id, bcrypt, scrypt, pbkdf2
-hash map: map, dict, dictionari | health: healthcheck, probe, heartbeat | healthcheck: health, probe, heartbeat
-heap: memori, ram, leak | heartbeat: health, healthcheck, probe | held: hold | helpdesk: support, custom servic
-hide: conceal | hint: tooltip | histori: changelog, releas note | hold: held | hook: webhook, callback
-host: domain, hostnam, dns, aw, gcp, azur, hetzner, vercel, netlifi, heroku, fli | hostnam: domain, host, dns
-hotkey: keyboard, shortcut | href: url, link, address, uri | https: certif, cert, tls, ssl | huge: larg, big, too larg
-i18n: translat, l10n, localis, local, languag, internationalis, internation | iac: terraform, pulumi, ansibl
-icon: glyph, symbol | id: identifi, uuid, key | identifi: id, uuid, key | imag: pictur, photo, img, contain, docker
-img: pictur, imag, photo | impl: implement | implement: impl | import: ingest, load | incid: outag, downtim, postmortem
-incorrect: wrong, fals, bad | info: inform | inform: data, dataset, info | infra: infrastructur | infrastructur: infra
-ingest: import, load | ingress: gateway, proxi | init: initialis, initi | initi: init, initialis
-initialis: init, initi | input: form, field | instal: setup, set up | instanc: object, vm, virtual machin
-int: number, integ, numer, float | integ: number, int, numer, float | integr: connector
-integr test: e2e, end to end, accept | interfac: frontend, client side, front end, ui, gui, protocol, trait
-intermitt: flaki, unstabl, unreli, random | internation: i18n, internationalis | internationalis: i18n, internation
-intro: introduct | introduct: intro | inventori: stock, suppli | invoic: bill, receipt
-invok: execut, run, launch, start | io: iphon, ipad, appl, swift, xcode, ipa, testflight, safari | ipad: io, iphon, appl
-iphon: io, ipad, appl, safari, swift, xcode, ipa | issu: ticket, case, bug, defect, problem, stori
-item: product, articl, good, sku | iter: loop | javascript: js | job: background, async, task, cron job
-join: merg, combin, aggreg | js: javascript | json: payload, bodi | k8s: kubernet, cluster | keep: kept | kept: keep
-key: token, secret, credenti, id, identifi, uuid | keyboard: shortcut, hotkey | kill: termin, stop, abort
-know: knowledg, known | knowledg: know, known | known: know, knowledg | kubernet: k8s, cluster
-l10n: translat, i18n, localis, local, languag | label: sticker, tag | lack: unfinish, open, miss
-lag: slow, perform, perf, speed, latenc, sluggish
-languag: translat, i18n, l10n, localis, local, english, german, french, spanish, python, go, rust, typescript, java
-languag model: llm, gpt, model | laptop: comput, pc, desktop | larg: big, huge, too larg | last: stay, remain
-late: delay | latenc: slow, perform, perf, speed, lag, sluggish
-launch: deploy, releas, rollout, ship, roll out, publish, go live, execut, run, start, invok | layer: tier
-layout: design, look, appear, architectur, structur | lb: load balanc, nginx, haproxi | leak: memori, ram, heap
-least: minimum, min | ledger: account, bookkeep, financ | legaci: old, deprec, obsolet, outdat | letter: correspond
-lib: modul, packag, librari | librari: modul, packag, lib | licenc: subscript, plan, tier, licens, membership
-licens: subscript, plan, tier, licenc, membership | lifetim: retent, retain, expiri, expir, ttl
-like: prefer, want, favour, favor | limit: maximum, max, cap, ceil | link: url, address, uri, href
-lint: linter, static analysi
-linter: lint, static analysi, eslint, ruff, flake8, pylint, golangci, biom, clippi, rubocop, credo
-list: array, sequenc | listen: subscrib, consum, receiv | llm: languag model, gpt, model | load: import, ingest
-load balanc: lb, nginx, haproxi | load test: benchmark, stress test
-local: translat, i18n, l10n, localis, languag, dev, develop | localis: translat, i18n, l10n, local, languag
-lock: mutex, semaphor, deadlock | log: loki, elk, kibana, fluentd
-log in: auth, authent, login, signin, logon, sso, oauth, sign in | log out: logout, signout, sign out
-login: auth, authent, signin, logon, sso, oauth, sign in, log in | logo: emblem
-logon: auth, authent, login, signin, sso, oauth, sign in, log in | logout: signout, log out, sign out
-look: layout, design, appear | lookup: search, find, full text | loop: iter | lose: miss, lost, vanish, disappear, gone
-lost: miss, vanish, disappear, gone, lose | machin: hardwar, devic, equip | machin learn: ml, ai | made: make
-magic link: passwordless | mail: email, e mail, smtp | maintain: owner, respons | make: build, compil, made
-maker: brand, manufactur, vendor, supplier | manag: boss | manual: doc, document, readm, guid
-manufactur: brand, vendor, maker, supplier | map: dict, dictionari, hash map | max: limit, maximum, cap, ceil
-maximum: limit, max, cap, ceil | mean: aggreg, rollup, downsampl, averag | measur: sampl | meet: standup
-member: user, account, profil | membership: subscript, plan, tier, licenc, licens | memoiz: cach
-memori: ram, leak, heap | menu: nav, navig, sidebar | merg: join, combin, aggreg, rebas, squash
-merg request: pr, pull request, mr, patch | messag: event, msg | method: function, fn, func, procedur, routin
-metric: monitor, observ, telemetri, uptim | mfa: 2fa, totp, two factor, second factor, otp | microservic: servic, daemon
-migrat: schema, ddl, upgrad, updat, bump | mileston: roadmap | min: minimum, least | minimum: min, least
-mismatch: conflict, clash, collis | miss: lost, vanish, disappear, gone, lose, unfinish, open, lack
-ml: machin learn, ai | mobil: phone, smartphon, handset, io, android, flutter, swift, kotlin, react nativ
-mock: stub, fake | modal: dialog, popup, overlay | model: llm, languag model, gpt | modifi: edit, alter, chang, amend
-modul: packag, librari, lib | money: currenc, cent, euro, dollar | money back: refund, reimburs, chargeback, return
-mongo: mongodb | mongodb: mongo
-monitor: observ, metric, telemetri, uptim, grafana, prometheus, datadog, sentri, loki, screen, display
-mono repo: monorepo, singl repositori | monorepo: mono repo, singl repositori | move: renam | movi: video, clip
-mr: pr, pull request, merg request, patch | msg: event, messag | mutex: lock, semaphor | name: call
-nav: menu, navig, sidebar | navig: menu, nav, sidebar | nginx: load balanc, lb, haproxi
-night: schedul, cron, timer, period | nil: null, none, undefin | none: null, nil, undefin
-notif: notifi, alert, alarm, push notif, toast, snackbar, sms, email, twilio, push | notifi: notif, alert, alarm
-npm: pnpm, yarn, packagejson, node | null: nil, none, undefin | num: number | number: integ, int, numer, float, num
-numer: number, integ, int, float | o11y: observ | oauth: auth, authent, login, signin, logon, sso, sign in, log in
-object: instanc | object storag: blob, bucket, s3
-observ: monitor, metric, telemetri, uptim, o11y, grafana, prometheus, datadog, sentri, loki, opentelemetri
-obsolet: legaci, old, deprec, outdat | offlin: servic worker, pwa | offset: pagin, page, cursor
-old: legaci, deprec, obsolet, outdat | on call: alert, pager, oncal, rota | onboard: signup, registr, regist, sign up
-oncal: alert, pager, on call, rota | oom: out of memori | open: todo, unfinish, remain, pend, lack, miss
-oper system: os | opinion: prefer, dislik | optim: optimis, tune, speed up | optimis: optim, tune, speed up
-option: config, configur, set, prefer, cfg | order: sort, checkout, purchas, buy, procur | organis: organiz
-organiz: organis | orm: prisma, drizzl, sqlalchemi, typeorm, sequel, activerecord, ecto, diesel, hibern
-os: oper system | ota: updat, over the air, flash | otp: 2fa, mfa, totp, two factor, second factor | out of memori: oom
-outag: incid, downtim, postmortem | outdat: legaci, old, deprec, obsolet | over the air: updat, ota, flash
-overflow: overrun | overlay: modal, dialog, popup | overrun: overflow | overview: dashboard, panel
-owner: respons, maintain
-packag: ship, deliveri, parcel, shipment, modul, librari, lib, npm, pnpm, yarn, pip, poetri, uv, cargo, depend, dep
-page: pagin, cursor, offset, screen, view | pager: alert, on call, oncal, rota | pagin: page, cursor, offset
-paid: pay, payment, bill, charg | paint: render, draw, display, show | palett: colour, color, theme
-panel: dashboard, overview | panic: crash, segfault, abort | parallel: race, concurr, simultan, race condit
-param: paramet, argument, arg | paramet: param, argument, arg | parcel: ship, deliveri, shipment, packag | pars: parser
-parser: pars | partit: shard | passphras: password, cred, credenti
-password: cred, credenti, passphras, argon2, argon2id, bcrypt, scrypt | passwordless: magic link
-patch: pr, pull request, merg request, mr | path: file | pattern: regex, regexp, regular express
-pay: payment, bill, charg, paid | payload: json, bodi
-payment: pay, bill, charg, paid, stripe, paypal, molli, adyen, braintre, klarna, iban, card
-pc: comput, desktop, laptop | pend: todo, open, unfinish, remain | perf: slow, perform, speed, latenc, lag, sluggish
-perform: slow, perf, speed, latenc, lag, sluggish | period: schedul, cron, timer, night
-perm: author, permiss, access, role, privileg, acl, rbac, right
-permiss: author, perm, access, role, privileg, acl, rbac, right, permit | permit: approv, allow, sign off, permiss
-persist: store, save, write | person: privat, privaci, confidenti | pg: postgr, postgresql, psql
-phone: mobil, smartphon, handset | photo: pictur, imag, img | picker: dropdown, select | pictur: imag, photo, img
-pipelin: ci, build, continu integr, build server, cd | plan: subscript, tier, licenc, licens, membership
-plot: chart, graph, diagram | polici: convent, rule, guidelin, standard, practic | poll: fetch
-popup: modal, dialog, overlay | port: socket | postgr: pg, postgresql, psql | postgresql: pg, postgr, psql
-postmortem: incid, outag, downtim | power: batteri, energi | pr: pull request, merg request, mr, patch
-practic: convent, rule, polici, guidelin, standard
-prefer: config, configur, set, option, cfg, like, want, favour, favor, opinion, dislik | preprod: stage, preproduct
-preproduct: stage, preprod | present: show, display | prev: previous | prevent: avoid, guard, protect | previous: prev
-price: cost, amount, fee, tariff, euro, dollar, cent | print: printer | printer: print
-privaci: privat, person, confidenti | privat: person, privaci, confidenti
-privileg: author, permiss, perm, access, role, acl, rbac, right
-probe: health, healthcheck, heartbeat, sensor, detector | problem: bug, defect, issu
-procedur: function, fn, method, func, routin, workflow, process, flow
-process: thread, worker, workflow, procedur, flow | processor: cpu | procur: buy, purchas, order | prod: product
-produc: publish, emit, send | product: item, articl, good, sku, prod | profil: user, account, member
-promo: coupon, voucher, discount | protect: prevent, avoid, guard, secur, safeguard
-protocol: transport, interfac, trait, http, mqtt, grpc, amqp, websocket, tcp, udp
-proxi: gateway, ingress, tunnel, vpn, nginx, envoy, traefik, haproxi, caddi | psql: pg, postgr, postgresql
-publish: emit, send, produc, deploy, releas, rollout, ship, roll out, launch, go live | pull: download, fetch
-pull request: pr, merg request, mr, patch | purchas: checkout, buy, order, procur
-purg: delet, remov, drop, eras, destroy | push notif: notif | pwa: offlin, servic worker | py: python | python: py
-queri: select, statement | queue: broker, bus, rabbitmq, kafka, celeri, bullmq, sidekiq, sqs | quick: fast, speedi
-quota: rate limit, throttl | race: concurr, simultan, parallel, race condit
-race condit: race, concurr, simultan, parallel | ram: memori, leak, heap | ran: run
-random: flaki, intermitt, unstabl, unreli | rate: feedback | rate limit: throttl, quota | rb: rubi
-rbac: author, permiss, perm, access, role, privileg, acl, right | reader: scanner, scan
-readm: doc, document, guid, manual | realtim: websocket | reason: caus, root caus, culprit | rebas: merg, squash
-rebat: discount, reduct | reboot: restart, reload, relaunch | receipt: invoic, bill | receiv: subscrib, listen, consum
-reconnect: disconnect, drop | record: row, entri | recov: restor, recoveri | recoveri: restor, recov
-reduct: discount, rebat | ref: branch, refer | refactor: restructur, rewrit, cleanup, clean up | refer: ref
-refund: reimburs, chargeback, money back, return | refus: reject, deni, forbidd
-regex: regexp, pattern, regular express | regexp: regex, pattern, regular express | region: zone, datacentr, datacent
-regist: signup, registr, sign up, onboard | registr: signup, regist, sign up, onboard | regress: broke
-regular express: regex, regexp, pattern | reimburs: refund, chargeback, money back, return
-reject: refus, deni, forbidd | relat: tabl | relaunch: restart, reboot, reload
-releas: version, deploy, rollout, ship, roll out, publish, launch, go live | releas cycl: releas train, cadenc
-releas note: changelog, histori | releas train: releas cycl, cadenc | reload: restart, reboot, relaunch
-remain: todo, open, unfinish, pend, stay, last | remedi: fix, solut, workaround, resolv, repair
-remov: delet, drop, eras, purg, destroy, uninstal | renam: move | render: draw, paint, display, show
-repair: fix, solut, workaround, resolv, remedi | repli: respons, resp, answer, respond | replic: replica, standbi
-replica: replic, standbi | repo: repositori | report: statist, stat | repositori: repo | repro: reproduc
-reproduc: repro | req: request, call, requir | request: call, req, requir | requir: req, request | reserv: book, appoint
-resolut: resolv | resolv: fix, solut, workaround, repair, remedi, resolut | resp: respons, repli, answer
-respond: answer, repli, respons | respons: owner, maintain, repli, resp, answer, respond, breakpoint
-rest: api, endpoint, rout, handler | restart: reboot, reload, relaunch | restor: recov, recoveri
-restructur: refactor, rewrit, cleanup, clean up | retain: retent, lifetim | retent: retain, lifetim
-retri: backoff, again | return: refund, reimburs, chargeback, money back | revers: revert, undo, rollback
-revert: rollback, undo, back out, revers | review: code review | revis: commit, changeset
-rewrit: refactor, restructur, cleanup, clean up | right: author, permiss, perm, access, role, privileg, acl, rbac
-riski: danger, unsaf, safe, care | roadmap: mileston | role: author, permiss, perm, access, privileg, acl, rbac, right
-roll out: deploy, releas, rollout, ship, publish, launch, go live
-rollback: transact, tx, commit, revert, undo, back out, revers
-rollout: deploy, releas, ship, roll out, publish, launch, go live | rollup: aggreg, downsampl, averag, mean
-root caus: caus, reason, culprit | rota: alert, pager, on call, oncal | rout: api, endpoint, rest, handler
-routin: function, fn, method, func, procedur | row: record, entri | rpc: grpc | rubi: rb
-rule: convent, polici, guidelin, standard, practic | run: execut, launch, start, invok, ran
-runtim: node, deno, bun, python | s3: blob, bucket, object storag | safe: danger, riski, unsaf, care
-safeguard: protect, secur | salari: wage | sampl: measur, snippet, exampl, demo | sampl data: seed, fixtur, test data
-sandbox: test environ, stage | sanit: valid, check, verifi, sanitis | sanitis: valid, check, verifi, sanit
-save: store, persist, write | scaffold: templat, boilerpl | scale: autosc | scan: scanner, reader
-scanner: scan, reader | schedul: cron, timer, night, period, timet, calendar | schema: migrat, ddl
-screen: page, view, monitor, display | screen reader: a11y, access, wcag, aria | script: command, cli, cmd
-sdk: client librari
-search: find, lookup, full text, elasticsearch, opensearch, meilisearch, typesens, algolia, solr, lucen
-second factor: 2fa, mfa, totp, two factor, otp | secret: token, key, credenti, vault, sop, dotenv
-secur: vulner, cve, exploit, protect, safeguard | seed: fixtur, sampl data, test data | segfault: crash, panic, abort
-select: queri, statement, dropdown, picker | sell: sold | semaphor: lock, mutex | send: publish, emit, produc, sent
-sensor: probe, detector | sent: send | sequenc: list, array | serial: serialis, encod | serialis: serial, encod
-server: backend, servic, back end | servic: backend, server, back end, microservic, daemon | servic worker: offlin, pwa
-session: cooki | set: config, configur, option, prefer, cfg | set up: instal, setup | setup: instal, set up
-shard: partit | shell: termin, consol, bash, zsh, fish, powershel, nushel
-ship: deliveri, parcel, shipment, packag, deploy, releas, rollout, roll out, publish, launch, go live
-shipment: ship, deliveri, parcel, packag | shop: storefront, store, shop front, web shop
-shop front: storefront, shop, store, web shop | shopper: custom, buyer | short: brief, concis, ters
-shortcut: keyboard, hotkey | show: render, draw, paint, display, present | sidebar: menu, nav, navig | sign: signatur
-sign in: auth, authent, login, signin, logon, sso, oauth, log in | sign off: approv, allow, permit
-sign out: logout, signout, log out | sign up: signup, registr, regist, onboard | signatur: sign
-signin: auth, authent, login, logon, sso, oauth, sign in, log in | signout: logout, log out, sign out
-signup: registr, regist, sign up, onboard | simultan: race, concurr, parallel, race condit
-singl repositori: monorepo, mono repo | site: webapp, web app, websit | size: dimens | sku: product, item, articl, good
-slow: perform, perf, speed, latenc, lag, sluggish | sluggish: slow, perform, perf, speed, latenc, lag
-smartphon: mobil, phone, handset | sms: text messag, twilio, vonag | smtp: email, mail, e mail | snackbar: toast, notif
-snapshot: backup, dump | snippet: exampl, sampl, demo | socket: port | sold: sell
-solut: fix, workaround, resolv, repair, remedi | sort: order | sourc: code, codebas, code base
-spec: test, unit test, test suit, suit, specif | specif: spec | speed: slow, perform, perf, latenc, lag, sluggish
-speed up: optimis, optim, tune | speedi: fast, quick | spreadsheet: csv, excel | sql: db, databas, datastor
-squash: merg, rebas | ssl: certif, cert, tls, https
-sso: auth, authent, login, signin, logon, oauth, sign in, log in, keycloak, auth0, okta, saml, oidc
-stack trace: trace, stacktrac, traceback, backtrac | stacktrac: trace, stack trace, traceback, backtrac
-staff: employe, colleagu, team | stage: preproduct, preprod, test environ, sandbox | stale: unus, dead
-standard: convent, rule, polici, guidelin, practic | standbi: replica, replic | standup: meet
-start: execut, run, launch, invok | stat: report, statist | statement: queri, select | static analysi: lint, linter
-static type: type, type hint, annot | statist: report, stat | stay: last, remain | sticker: label
-stock: inventori, suppli | stockroom: warehous, depot | stop: kill, termin, abort
-storag: disk, store, s3, gcs, bucket, minio
-store: save, persist, write, storefront, shop, shop front, web shop, storag
-storefront: shop, store, shop front, web shop | stori: ticket, issu | str: string | stream: topic, channel
-stress test: benchmark, load test | string: text, str | struct: class, type | structur: architectur, design, layout
-stub: mock, fake | stuck: hang, freez, frozen, unrespons | style: css, stylesheet, convent, format
-stylesheet: css, style | subscrib: listen, consum, receiv | subscript: plan, tier, licenc, licens, membership
-suggest: autocomplet, typeahead | suit: test, spec, unit test, test suit | suppli: stock, inventori
-supplier: brand, manufactur, vendor, maker | support: helpdesk, custom servic | suspend: ban, block
-switch: flag, toggl, featur flag | symbol: icon, glyph | sync: synchron, block, synchronis
-synchron: sync, block, synchronis | synchronis: synchron, sync | tabl: relat | tag: label | talk: communic, connect
-tariff: price, cost, amount, fee | task: job, cron job | tax: vat, gst | team: staff, employe, colleagu
-telemetri: monitor, observ, metric, uptim | tell: told | temp: temporari, tmp | temperatur: celsius, kelvin, fahr
-templat: generic, boilerpl, scaffold | temporari: temp, tmp | termin: shell, consol, bash, kill, stop, abort
-ters: short, brief, concis
-test: spec, unit test, test suit, suit, pytest, jest, vitest, playwright, cypress, mocha, junit, rspec, exunit, nextest
-test data: seed, fixtur, sampl data | test environ: sandbox, stage | test suit: test, spec, unit test, suit
-text: string | text messag: sms | theme: colour, color, palett, dark mode | thread: process, worker
-throttl: rate limit, quota | ticket: issu, case, stori | tier: subscript, plan, licenc, licens, membership, layer
-time seri: timeseri | time zone: tz, timezon | timeout: deadlin | timer: schedul, cron, night, period
-timeseri: time seri | timestamp: date, calendar | timet: schedul, calendar | timezon: tz, time zone
-tls: certif, cert, ssl, https | tmp: temp, temporari | toast: snackbar, notif | todo: open, unfinish, remain, pend
-toggl: flag, switch, featur flag | token: secret, key, credenti | told: tell | too larg: larg, big, huge | tooltip: hint
+2fa: mfa, totp, two factor, second factor, otp | a11y: accessibility, screen reader, wcag, aria
+abort: crash, crashed, segfault, panic, kill, terminate, stop | accept: acceptance > e2e, end to end, integration test
+access: authorization, permission, perms, role, privilege, acl, rbac, right; accessibility > a11y, screen reader, wcag, aria
+account: account, accounting > user, member, profile, accountant, bookkeeping, ledger, finance; accountant > accounting, bookkeeping, ledger, finance
+acl: authorization, permission, perms, access, role, privilege, rbac, right | address: url, link, uri, href
+admin: administrator, backoffice, back office, administration
+administr: administrator, administration > admin, backoffice, back office | again: retry, backoff, retries
+aggreg: aggregate > rollup, downsample, average, mean, join, merge, combine | agreement: contract
+ai: ml, machine learning | alarm: notification, notify, alert
+alert: alert, alerting > notification, notify, alarm, pager, on call, oncall, rota
+allow: approve, approval, permit, sign off | alter: edit, modify, change, amend | amend: edit, modify, alter, change
+amount: price, cost, fee, tariff | analys: analyse > analyze, analysis | analysi: analysis > analyse, analyze
+analyz: analyze > analyse, analysis | android: google play, kotlin, gradle, apk | anim: animation > transition
+annot: annotation > typing, typed, types, type hints, static typing | anonym: anonymous > visitor, guest
+answer: response, reply, resp, respond | api: endpoint, route, rest, handler, graphql, grpc, openapi
+app: app, apps > application | appear: appearance > layout, design, look | appl: apple > ios, iphone, ipad
+applic: application > app, apps | appoint: appointment > booking, reservation, reserve
+approv: approve, approval > allow, permit, sign off | architectur: architecture > structure, design, layout
+archiv: archive, archived > cold storage | arg: param, parameter, argument | argument: param, parameter, arg
+aria: a11y, accessibility, screen reader, wcag | array: list, sequence | articl: article > product, item, good, sku
+assort: assortment > catalogue, catalog | async: asynchronous, await, coroutine, background, job
+asynchron: asynchronous > async, await, coroutine | attach: upload, uploading | attr: attribute
+attribut: attribute > column, field, attr
+auth: authentication, login, signin, logon, sso, oauth, sign in, log in, logged in, signed in, signing in, logging in, authenticate, authorise, authorize, passkey, magic link, keycloak
+authent: authentication, authenticate > auth, login, signin, logon, sso, oauth, sign in, log in, logged in, signed in, signing in, logging in, authorise, authorize
+author: authorization, authorize > permission, perms, access, role, privilege, acl, rbac, right, auth, authenticate, authorise; write, written
+authoris: authorise > auth, authenticate, authorize | autocomplet: autocomplete > typeahead, suggestion
+autosc: autoscaling > scale, scaling | averag: average > aggregate, rollup, downsample, mean, avg | avg: average
+avoid: forbid, prevent, guard, protect | await: async, asynchronous, coroutine
+back end: back end > backend, server, service | back offic: back office > admin, administrator, backoffice
+back out: back out > rollback, revert, undo | backend: server, service, back end | background: async, job
+backoff: retry, retries, again | backoffic: backoffice > admin, administrator, back office
+backtrac: backtrace > trace, tracing, stacktrace, stack trace, traceback | backup: snapshot, dump
+bad: wrong, incorrect, false | ban: block, suspend | bash: shell, terminal, console | basket: cart, trolley
+batteri: battery > power, energy | began: begin | begin: began | behavior: behaviour | behaviour: behavior
+benchmark: load test, stress test | big: large, huge, too large
+bill: billing, bill > pay, payment, charge, paid, invoice, receipt | blank: white, empty
+blob: bucket, object storage, s3 | block: block, blocking > ban, suspend, sync, synchronous | bodi: body > json, payload
+boilerpl: boilerplate > template, scaffold | book: booking > reservation, reserve, appointment
+bookkeep: bookkeeping > accountant, accounting, ledger, finance | bool: boolean, flag | boolean: bool, flag
+boss: manager | bought: buy | branch: ref | brand: manufacturer, vendor, maker, supplier
+break: breaks, break > fail, failing, failed, broken, fails, broke | breakpoint: responsive
+brief: short, concise, terse | broke: regression, break, broken
+broken: fail, failing, failed, breaks, fails, break, corrupt, corrupted, damaged, broke
+broker: queue, bus, rabbitmq, kafka, redis, nats, sqs, mqtt, emqx, mosquitto
+browser: webview, safari, chrome, firefox, edge | bucket: blob, object storage, s3 | bug: defect, issue, problem
+build: compile, compiler, compilation, ci, pipeline, continuous integration, build server, cd, make, built, webpack, vite, esbuild, gradle, maven, cargo, bazel
+build server: build server > ci, pipeline, build, continuous integration, cd | built: build
+bump: upgrade, update, migrate | bus: queue, broker, kafka, rabbitmq, nats, mqtt | button: cta
+buy: buy, buying > checkout, purchase, order, procurement, bought | buyer: customer, shopper
+cach: cache, caching, cached > memoize, redis, memcached, varnish | cadenc: cadence > release train, release cycle
+calc: calculate, calculation, compute | calcul: calculate, calculation > calc, compute
+calendar: date, timestamp, schedule, timetable | call: call, called > request, req, naming, name, named, names
+callback: webhook, hook | caller: client, consumer | cap: limit, maximum, max, ceiling
+care: careful > danger, dangerous, risky, unsafe, safe | carrier: courier, dhl, ups, fedex, dpd, usps
+cart: basket, trolley | case: ticket, issue | catalog: catalogue, assortment | catalogu: catalogue > catalog, assortment
+caus: cause > reason, root cause, culprit | caution: warning
+cd: ci, pipeline, build, continuous integration, build server | cdn: edge, cloudfront, cloudflare, fastly, akamai
+ceil: ceiling > limit, maximum, max, cap | cent: cents > money, currency, euro, dollar | center: centre
+centr: centre > center | cert: certificate, tls, ssl, https | certif: certificate > cert, tls, ssl, https
+cfg: config, configuration, settings, options, preferences | chang: change > edit, modify, alter, amend
+changelog: release notes, history | changeset: commit, revision | channel: topic, stream
+charg: charge > pay, payment, billing, paid | chargeback: refund, reimbursement, money back, return
+chart: graph, plot, diagram | chat: slack, discord, teams, mattermost
+check: validate, validation, verify, sanitise, sanitize | checkout: purchase, buy, buying, order
+choic: choice > decide, decision, choose | choos: choose > decide, decision, choice, chose, chosen
+chose: choose, chosen | chosen: choose, chose
+ci: pipeline, build, continuous integration, build server, cd, github actions, jenkins, gitlab, circleci, buildkite
+cipher: encrypt, encryption, encrypted | clash: conflict, collision, mismatch | class: type, struct
+clean up: clean up > refactor, refactoring, restructure, rewrite, cleanup
+cleanup: refactor, refactoring, restructure, rewrite, clean up | clear: truncate, wipe | cli: script, command, cmd
+client: consumer, caller | client librari: client library > sdk
+client side: client side > frontend, front end, ui, interface, gui | clip: video, movie
+cloud: aws, gcp, azure, hetzner, digitalocean, heroku | cluster: k8s, kubernetes | cmd: script, command, cli
+code: source, codebase, code base | code base: code base > code, source, codebase
+code review: code review > review, reviewer | codebas: codebase > code, source, code base
+codeg: codegen > generate, generated, generator | cold storag: cold storage > archive, archived
+colleagu: colleague > staff, employee, team | collis: collision > conflict, clash, mismatch
+color: colour, theme, palette | colour: color, theme, palette | column: field, attribute
+combin: combine > join, merge, aggregate | command: script, cli, cmd | comment: docstring, doc comment
+commit: transaction, tx, rollback, revision, changeset | communic: communicate > talk, connect, connection
+compil: compile, compiler, compilation > build, make | compon: component > widget, element
+comput: compute, computer > calc, calculate, calculation, pc, desktop, laptop | conceal: hide
+concis: concise > short, brief, terse | concurr: concurrency, concurrent > race, simultaneous, parallel, race condition
+confidenti: confidential > private, personal, privacy | config: configuration, settings, options, preferences, cfg
+configur: configuration, configure > config, settings, options, preferences, cfg | conflict: clash, collision, mismatch
+connect: connect, connection > communicate, talk | connector: integration, integrate
+consol: console > shell, terminal, bash | const: constant | constant: const | constraint: foreign key, fk
+consum: consume, consumer > subscribe, listen, receive, client, caller
+contain: container > docker, image, podman, kubernetes
+continu integr: continuous integration > ci, pipeline, build, build server, cd | contract: agreement
+convent: convention > rule, policy, guideline, standard, practice, style, formatting
+convers: conversion > convert, transform | convert: conversion, transform | cooki: cookie > session
+copi: copy > wording | coroutin: coroutine > async, asynchronous, await | correspond: correspondence > letter
+corrupt: corrupt, corrupted > damaged, broken | cost: price, amount, fee, tariff, euro, dollar, cents
+coupon: voucher, discount, promo | courier: carrier | cover: covered > coverage | coverag: coverage > covered
+cpu: processor | crash: crash, crashed > segfault, panic, abort | cred: creds > password, credential, passphrase
+credenti: credential > password, creds, passphrase, token, secret, key
+cron: schedule, timer, nightly, periodic, scheduled | cron job: cron job > job, task | cs: c#, csharp
+csharp: c# > cs, csharp; cs, c# | css: style, styling, stylesheet, tailwind, sass, scss, bootstrap
+csv: spreadsheet, excel | cta: button | culprit: cause, reason, root cause
+currenc: currency > money, cents, euro, dollar | cursor: pagination, paging, paginate, offset
+custom: customer > buyer, shopper | custom servic: customer service > support, helpdesk
+cve: vulnerability, security, exploit | daemon: microservice, service | damag: damaged > corrupt, corrupted, broken
+danger: dangerous, risky, unsafe, safe, careful; dangerous > danger, risky, unsafe, safe, careful
+dark mode: dark mode > theme | dashboard: overview, panel | data: dataset, information
+databas: database > db, sql, datastore, postgresql, mysql, mariadb, sqlite, mongodb, redis, dynamodb, cassandra, clickhouse, duckdb, timescaledb, influxdb, cockroachdb, oracle, firestore, supabase, neo4j, snowflake, bigquery
+datacent: datacenter > region, zone, datacentre | datacentr: datacentre > region, zone, datacenter
+dataset: data, information | datastor: datastore > db, database, sql | date: timestamp, calendar
+db: database, sql, datastore | ddl: schema, migration | dead: unused, stale | deadlin: deadline > timeout, due
+deadlock: lock | debug: debug, debugging > troubleshoot, diagnose | decid: decide > decision, choose, choice
+decis: decision > decide, choose, choice | decod: decode > deserialise, deserialize | default: fallback
+defect: bug, issue, problem | delay: delay, delayed > late
+delet: delete, deletion > remove, drop, erase, purge, destroy | deliveri: delivery > shipping, parcel, shipment, package
+demo: trial, free period, snippet, example, sample | deni: denied > reject, rejected, refuse, forbidden
+dep: deps > dependency, packages, dependencies
+depend: dependency, dependencies, depend > deps, packages, npm, pnpm, yarn, pip, poetry, cargo
+deploy: deploy, deployment > release, rollout, ship, roll out, publish, launch, go live | depot: warehouse, stockroom
+deprec: deprecated > legacy, old, obsolete, outdated | describ: describe > explanation, explain, description
+descript: description > explanation, explain, describe | deseri: deserialize > deserialise, decode
+deserialis: deserialise > deserialize, decode | design: layout, look, appearance, architecture, structure
+desktop: electron, computer, pc, laptop | destroy: delete, remove, drop, erase, purge | detector: sensor, probe
+dev: development, local, develop, developer | develop: development, develop, developer > dev, local
+devic: device > hardware, machine, equipment | diagnos: diagnose > debug, debugging, troubleshoot
+diagram: chart, graph, plot | dialog: modal, popup, overlay | dict: map, dictionary, hash map
+dictionari: dictionary > map, dict, hash map | digest: hash, hashing, hashed | dimens: dimension > size
+dir: directory, folder | directori: directory > dir, folder | disappear: missing, lost, vanish, gone, lose
+disconnect: drop, reconnect | discount: coupon, voucher, promo, reduction, rebate | disk: storage
+dislik: dislike > opinion, preference, prefer | display: render, rendering, draw, paint, show, present, screen, monitor
+dns: domain, host, hostname | doc: docs, doc > documentation, readme, guide, manual, document
+doc comment: doc comment > comment, docstring | docker: container, image | docstr: docstring > comment, doc comment
+document: documentation, document > docs, readme, guide, manual, doc | dollar: money, currency, cents, euro
+domain: host, hostname, dns | dotenv: env, environment, environment variable
+doubl: doubled, double > duplicate, dupe, twice | download: fetch, pull
+downsampl: downsample > aggregate, rollup, average, mean | downtim: downtime > incident, outage, postmortem
+draw: render, rendering, paint, display, show | drop: delete, remove, erase, purge, destroy, disconnect, reconnect
+dropdown: select, picker | due: deadline | dump: backup, snapshot, export, extract | dupe: duplicate, doubled
+duplic: duplicate > dupe, doubled, twice, double | e mail: e mail > email, mail, smtp
+e2e: end to end, integration test, acceptance, playwright, cypress, selenium, puppeteer | edg: edge > cdn
+edit: modify, alter, change, amend | editor: vscode, vim, neovim, emacs, jetbrains | effort: estimate
+electron: desktop | element: component, widget | email: mail, e mail, smtp, postmark, sendgrid, mailgun, brevo, ses
+embed: embedded > firmware | emblem: logo | emit: publish, send, produce | employe: employee > staff, colleague, team
+empti: empty > blank, white | encod: encode > serialise, serialize | encrypt: encrypt, encryption, encrypted > cipher
+end to end: end to end > e2e, integration test, acceptance | endpoint: api, route, rest, handler
+energi: energy > battery, power | entri: entry > row, record | enum: enumeration | enumer: enumeration > enum
+env: environment, environment variable, dotenv | environ: environment > env, environment variable, dotenv
+environ variabl: environment variable > env, environment, dotenv | equip: equipment > hardware, machine, device
+eras: erase > delete, remove, drop, purge, destroy | err: error, exception, failure, fault
+error: err, exception, failure, fault | estim: estimate > effort | euro: money, currency, cents, dollar
+event: message, msg | exampl: example > snippet, sample, demo | excel: csv, spreadsheet
+except: exception > error, err, failure, fault | execut: execute > run, launch, start, invoke
+expir: expire, expiration, expires > expiry, ttl, lifetime | expiri: expiry > expire, ttl, lifetime, expiration, expires
+explain: explanation, describe, description | explan: explanation > explain, describe, description
+exploit: vulnerability, cve, security | export: dump, extract | extract: export, dump
+fail: fail, failing, failed, fails > broken, breaks, break, failure
+failur: failure > error, err, exception, fault, fail | fake: mock, stub | fallback: default
+fals: false > wrong, incorrect, bad | fast: quick, speedy | fault: error, err, exception, failure
+favor: prefer, preference, like, want, favour | favour: prefer, preference, like, want, favor
+featur: feature > functionality | featur flag: feature flag > flag, toggle, switch | fee: price, cost, amount, tariff
+feedback: rating | fetch: poll, polling, download, pull | field: column, attribute, form, input | file: path
+file system: file system > fs, filesystem | filesystem: fs, file system
+financ: finance > accountant, accounting, bookkeeping, ledger | find: search, lookup, full text, found
+firmwar: firmware > embedded | fix: fix, fixed > solution, workaround, resolve, repair, remedy
+fixtur: fixture > seed, sample data, test data | fk: constraint, foreign key
+flag: toggle, switch, feature flag, boolean, bool, unleash, launchdarkly
+flaki: flaky > intermittent, unstable, unreliable, random | flash: update, ota, over the air
+float: number, integer, int, numeric | flow: workflow, process, procedure
+fn: function, method, func, procedure, routine | folder: dir, directory | font: typeface, typography | forbid: avoid
+forbidd: forbidden > reject, rejected, refuse, denied | foreign key: foreign key > constraint, fk | form: input, field
+format: formatting, format > style, convention, formatter
+formatt: formatter > format, formatting, prettier, black, ruff, gofmt, biome, rustfmt | found: find
+framework: react, vue, svelte, sveltekit, angular, nextjs, next.js, nuxt, remix, astro, django, flask, fastapi, rails, laravel, express, fastify, hono, nestjs, spring, phoenix, flutter, electron, tauri, qt, actix, axum, gin
+free period: free period > trial, demo | freez: freeze, freezes > hang, hanging, stuck, frozen, unresponsive, hangs
+front end: front end > frontend, client side, ui, interface, gui
+frontend: client side, front end, ui, interface, gui, react, vue, svelte, angular
+frozen: hang, hanging, stuck, freeze, unresponsive, freezes, hangs | fs: filesystem, file system
+full text: full text > search, find, lookup | func: function, fn, method, procedure, routine
+function: fn, method, func, procedure, routine; functionality > feature | gateway: proxy, ingress | gen: generate
+generat: generate, generated, generator > codegen, gen | generic: template
+git: version control, vcs, squash, rebase, branch, commit, merge | glyph: icon, symbol | go: golang
+go live: go live > deploy, deployment, release, rollout, ship, roll out, publish, launch | golang: go
+gone: missing, lost, vanish, disappear, lose | good: product, item, article, sku | googl play: google play > android
+gpt: llm, language model, model | graph: chart, plot, diagram | grow: growth | growth: grow | grpc: rpc | gst: tax, vat
+guard: prevent, avoid, protect | guest: visitor, anonymous | gui: frontend, client side, front end, ui, interface
+guid: guide > docs, documentation, readme, manual | guidelin: guideline > convention, rule, policy, standard, practice
+handler: api, endpoint, route, rest | handset: mobile, phone, smartphone
+hang: hang, hanging, hangs > stuck, freeze, frozen, unresponsive, freezes | haproxi: haproxy > load balancer, lb, nginx
+hardwar: hardware > machine, device, equipment
+hash: hash, hashing, hashed > digest, argon2, argon2id, bcrypt, scrypt, pbkdf2
+hash map: hash map > map, dict, dictionary | health: healthcheck, probe, heartbeat
+healthcheck: health, probe, heartbeat | heap: memory, ram, leak | heartbeat: health, healthcheck, probe | held: hold
+helpdesk: support, customer service | hide: conceal | hint: tooltip | histori: history > changelog, release notes
+hold: held | hook: webhook, callback
+host: host, hosting, hosted > domain, hostname, dns, aws, gcp, azure, hetzner, vercel, netlify, heroku, fly
+hostnam: hostname > domain, host, dns | hotkey: keyboard, shortcut | href: url, link, address, uri
+https: certificate, cert, tls, ssl | huge: large, big, too large
+i18n: translation, l10n, localisation, localization, locale, translate, language, internationalisation, internationalization
+iac: terraform, pulumi, ansible | icon: glyph, symbol | id: identifier, uuid, key | identifi: identifier > id, uuid, key
+imag: image > picture, photo, img, container, docker | img: picture, image, photo | impl: implementation, implement
+implement: implementation, implement > impl | import: ingest, ingestion, load
+incid: incident > outage, downtime, postmortem | incorrect: wrong, false, bad | info: information
+inform: information > data, dataset, info | infra: infrastructure | infrastructur: infrastructure > infra
+ingest: ingest, ingestion > import, load | ingress: gateway, proxy
+init: initialise, initialize, initialisation, initialization
+initi: initialize, initialization > init, initialise, initialisation
+initialis: initialise, initialisation > init, initialize, initialization | input: form, field
+instal: install, installation > setup, set up | instanc: instance > object, vm, virtual machine
+int: number, integer, numeric, float | integ: integer > number, int, numeric, float
+integr: integration, integrate > connector | integr test: integration test > e2e, end to end, acceptance
+interfac: interface > frontend, client side, front end, ui, gui, protocol, trait
+intermitt: intermittent > flaky, unstable, unreliable, random
+internation: internationalization > i18n, internationalisation
+internationalis: internationalisation > i18n, internationalization | intro: introduction
+introduct: introduction > intro | inventori: inventory > stock, supply | invoic: invoice > bill, receipt
+invok: invoke > execute, run, launch, start | io: ios > iphone, ipad, apple, swift, xcode, ipa, testflight, safari
+ipad: ios, iphone, apple | iphon: iphone > ios, ipad, apple, safari, swift, xcode, ipa
+issu: issue > ticket, case, bug, defect, problem, story | item: product, article, good, sku
+iter: iterate, iteration > loop | javascript: js | job: background, async, task, cron job
+join: merge, combine, aggregate | js: javascript | json: payload, body | k8s: kubernetes, cluster | keep: kept
+kept: keep | key: token, secret, credential, id, identifier, uuid | keyboard: shortcut, hotkey
+kill: terminate, stop, abort | know: knowledge, known | knowledg: knowledge > know, known | known: know, knowledge
+kubernet: kubernetes > k8s, cluster | l10n: translation, i18n, localisation, localization, locale, translate, language
+label: sticker, tag | lack: lacks > unfinished, open, missing
+lag: slow, performance, perf, speed, latency, sluggish, slowness
+languag: language > translation, i18n, l10n, localisation, localization, locale, translate, english, german, french, spanish, python, go, rust, typescript, java
+languag model: language model > llm, gpt, model | laptop: computer, pc, desktop | larg: large > big, huge, too large
+last: stay, remain | late: delay, delayed | latenc: latency > slow, performance, perf, speed, lag, sluggish, slowness
+launch: deploy, deployment, release, rollout, ship, roll out, publish, go live, execute, run, start, invoke
+layer: tier | layout: design, look, appearance, architecture, structure | lb: load balancer, nginx, haproxy
+leak: leak, leaking > memory, ram, heap | least: minimum, min | ledger: accountant, accounting, bookkeeping, finance
+legaci: legacy > old, deprecated, obsolete, outdated | letter: correspondence | lib: module, package, library
+librari: library > module, package, lib | licenc: licence > subscription, plan, tier, license, membership
+licens: license > subscription, plan, tier, licence, membership
+lifetim: lifetime > retention, retain, expiry, expire, ttl, expiration, expires
+like: prefer, preference, want, favour, favor | limit: maximum, max, cap, ceiling | link: url, address, uri, href
+lint: lint, linting > linter, static analysis
+linter: lint, linting, static analysis, eslint, ruff, flake8, pylint, golangci, biome, clippy, rubocop, credo
+list: array, sequence | listen: subscribe, consume, receive | llm: language model, gpt, model
+load: import, ingest, ingestion | load balanc: load balancer > lb, nginx, haproxy
+load test: load test > benchmark, stress test
+local: localization > translation, i18n, l10n, localisation, locale, translate, language; locale > translation, i18n, l10n, localisation, localization, translate, language; dev, development
+localis: localisation > translation, i18n, l10n, localization, locale, translate, language
+lock: mutex, semaphore, deadlock | log: log, logs, logging > loki, elk, kibana, fluentd
+log in: log in > auth, authentication, login, signin, logon, sso, oauth, sign in, logged in, signed in, signing in, logging in; logged in > auth, authentication, login, signin, logon, sso, oauth, sign in, log in, signed in, signing in, logging in; logging in > auth, authentication, login, signin, logon, sso, oauth, sign in, log in, logged in, signed in, signing in
+log out: log out > logout, signout, sign out
+login: auth, authentication, signin, logon, sso, oauth, sign in, log in, logged in, signed in, signing in, logging in
+logo: emblem
+logon: auth, authentication, login, signin, sso, oauth, sign in, log in, logged in, signed in, signing in, logging in
+logout: signout, log out, sign out | look: layout, design, appearance | lookup: search, find, full text
+loop: iterate, iteration | lose: missing, lost, vanish, disappear, gone | lost: missing, vanish, disappear, gone, lose
+machin: machine > hardware, device, equipment | machin learn: machine learning > ml, ai | made: make
+magic link: magic link > passwordless | mail: email, e mail, smtp | maintain: maintainer > owner, responsible
+make: build, compile, made | maker: brand, manufacturer, vendor, supplier | manag: manager > boss
+manual: docs, documentation, readme, guide | manufactur: manufacturer > brand, vendor, maker, supplier
+map: dict, dictionary, hash map | max: limit, maximum, cap, ceiling | maximum: limit, max, cap, ceiling
+mean: aggregate, rollup, downsample, average | measur: measurement > sample, measure; measure > measurement
+meet: meeting > standup | member: user, account, profile | membership: subscription, plan, tier, licence, license
+memoiz: memoize > cache, caching, cached | memori: memory > ram, leak, heap | menu: nav, navigation, sidebar
+merg: merge, merging > join, combine, aggregate, rebase, squash
+merg request: merge request > pr, pull request, mr, patch | messag: message > event, msg
+method: function, fn, func, procedure, routine | metric: metrics > monitoring, observability, telemetry, uptime
+mfa: 2fa, totp, two factor, second factor, otp | microservic: microservice > service, daemon
+migrat: migration, migrate > schema, ddl, upgrade, update, bump | mileston: milestone > roadmap | min: minimum, least
+minimum: min, least | mismatch: conflict, clash, collision
+miss: missing > lost, vanish, disappear, gone, lose, unfinished, open, lacks | ml: machine learning, ai
+mobil: mobile > phone, smartphone, handset, ios, android, flutter, swift, kotlin, react native | mock: stub, fake
+modal: dialog, popup, overlay | model: llm, language model, gpt | modifi: modify > edit, alter, change, amend
+modul: module > package, library, lib | money: currency, cents, euro, dollar
+money back: money back > refund, reimbursement, chargeback, return | mongo: mongodb | mongodb: mongo
+monitor: monitoring, monitor > observability, metrics, telemetry, uptime, grafana, prometheus, datadog, sentry, loki, screen, display
+mono repo: mono repo > monorepo, single repository | monorepo: mono repo, single repository | move: rename
+movi: movie > video, clip | mr: pr, pull request, merge request, patch | msg: event, message | mutex: lock, semaphore
+name: naming, name, named, names > called | nav: menu, navigation, sidebar | navig: navigation > menu, nav, sidebar
+nginx: load balancer, lb, haproxy | night: nightly > schedule, cron, timer, periodic, scheduled
+nil: null, none, undefined | none: null, nil, undefined
+notif: notification > notify, alert, alarm, push notification, toast, snackbar, sms, email, twilio, push
+notifi: notify > notification, alert, alarm | npm: pnpm, yarn, package.json, node | null: nil, none, undefined
+num: number | number: integer, int, numeric, float, num | numer: numeric > number, integer, int, float
+o11y: observability
+oauth: auth, authentication, login, signin, logon, sso, sign in, log in, logged in, signed in, signing in, logging in
+object: instance | object storag: object storage > blob, bucket, s3
+observ: observability > monitoring, metrics, telemetry, uptime, o11y, grafana, prometheus, datadog, sentry, loki, opentelemetry
+obsolet: obsolete > legacy, old, deprecated, outdated | offlin: offline > service worker, pwa
+offset: pagination, paging, paginate, cursor | old: legacy, deprecated, obsolete, outdated
+on call: on call > alerting, pager, oncall, rota | onboard: onboarding > signup, registration, register, sign up
+oncal: oncall > alerting, pager, on call, rota | oom: out of memory
+open: todo, unfinished, remaining, pending, lacks, missing | oper system: operating system > os
+opinion: preference, prefer, dislike | optim: optimize > optimise, tune, speed up
+optimis: optimise > optimize, tune, speed up | option: options > config, configuration, settings, preferences, cfg
+order: ordering, order > sort, checkout, purchase, buy, buying, procurement
+organis: organise, organisation > organize, organization | organiz: organize, organization > organise, organisation
+orm: prisma, drizzle, sqlalchemy, typeorm, sequelize, activerecord, ecto, diesel, hibernate | os: operating system
+ota: update, over the air, flash | otp: 2fa, mfa, totp, two factor, second factor | out of memori: out of memory > oom
+outag: outage > incident, downtime, postmortem | outdat: outdated > legacy, old, deprecated, obsolete
+over the air: over the air > update, ota, flash | overflow: overrun | overlay: modal, dialog, popup | overrun: overflow
+overview: dashboard, panel | owner: responsible, maintainer
+packag: package, packages > shipping, delivery, parcel, shipment, module, library, lib, npm, pnpm, yarn, pip, poetry, uv, cargo, dependency, deps, dependencies
+page: paging, page > pagination, paginate, cursor, offset, screen, view | pager: alerting, on call, oncall, rota
+pagin: pagination, paginate > paging, cursor, offset | paid: pay, payment, billing, charge
+paint: render, rendering, draw, display, show | palett: palette > colour, color, theme | panel: dashboard, overview
+panic: crash, crashed, segfault, abort | parallel: race, concurrency, concurrent, simultaneous, race condition
+param: parameter, argument, arg | paramet: parameter > param, argument, arg
+parcel: shipping, delivery, shipment, package | pars: parse, parsing > parser | parser: parse, parsing
+partit: partition > shard | passphras: passphrase > password, creds, credential
+password: creds, credential, passphrase, argon2, argon2id, bcrypt, scrypt | passwordless: magic link
+patch: pr, pull request, merge request, mr | path: file | pattern: regex, regexp, regular expression
+pay: payment, billing, charge, paid | payload: json, body
+payment: pay, billing, charge, paid, stripe, paypal, mollie, adyen, braintree, klarna, iban, card
+pc: computer, desktop, laptop | pend: pending > todo, open, unfinished, remaining
+perf: slow, performance, speed, latency, lag, sluggish, slowness
+perform: performance > slow, perf, speed, latency, lag, sluggish, slowness
+period: periodic > schedule, cron, timer, nightly, scheduled
+perm: perms > authorization, permission, access, role, privilege, acl, rbac, right
+permiss: permission > authorization, perms, access, role, privilege, acl, rbac, right, permit
+permit: approve, approval, allow, sign off, permission | persist: store, save, write
+person: personal > private, privacy, confidential | pg: postgres, postgresql, psql | phone: mobile, smartphone, handset
+photo: picture, image, img | picker: dropdown, select | pictur: picture > image, photo, img
+pipelin: pipeline > ci, build, continuous integration, build server, cd
+plan: subscription, tier, licence, license, membership | plot: chart, graph, diagram
+polici: policy > convention, rule, guideline, standard, practice | poll: poll, polling > fetch
+popup: modal, dialog, overlay | port: socket | postgr: postgres > pg, postgresql, psql | postgresql: pg, postgres, psql
+postmortem: incident, outage, downtime | power: battery, energy | pr: pull request, merge request, mr, patch
+practic: practice > convention, rule, policy, guideline, standard
+prefer: preferences, prefer, preference > config, configuration, settings, options, cfg, like, want, favour, favor, opinion, dislike
+preprod: staging, preproduction, stage | preproduct: preproduction > staging, preprod, stage | present: show, display
+prev: previous | prevent: avoid, guard, protect | previous: prev | price: cost, amount, fee, tariff, euro, dollar, cents
+print: print, printing > printer | printer: print, printing | privaci: privacy > private, personal, confidential
+privat: private > personal, privacy, confidential
+privileg: privilege > authorization, permission, perms, access, role, acl, rbac, right
+probe: health, healthcheck, heartbeat, sensor, detector | problem: bug, defect, issue
+procedur: procedure > function, fn, method, func, routine, workflow, process, flow
+process: thread, worker, workflow, procedure, flow | processor: cpu | procur: procurement > buy, purchase, order
+prod: production | produc: produce > publish, emit, send | product: item, article, good, sku; production > prod
+profil: profile > user, account, member | promo: coupon, voucher, discount
+protect: prevent, avoid, guard, secure, security, safeguard
+protocol: transport, interface, trait, http, mqtt, grpc, amqp, websocket, tcp, udp
+proxi: proxy > gateway, ingress, tunnel, vpn, nginx, envoy, traefik, haproxy, caddy | psql: pg, postgres, postgresql
+publish: emit, send, produce, deploy, deployment, release, rollout, ship, roll out, launch, go live
+pull: download, fetch | pull request: pull request > pr, merge request, mr, patch
+purchas: purchase > checkout, buy, buying, order, procurement | purg: purge > delete, remove, drop, erase, destroy
+push notif: push notification > notification | pwa: offline, service worker | py: python | python: py
+queri: query > select, statement | queue: broker, bus, rabbitmq, kafka, celery, bullmq, sidekiq, sqs
+quick: fast, speedy | quota: rate limit, throttle, throttling
+race: concurrency, concurrent, simultaneous, parallel, race condition
+race condit: race condition > race, concurrency, concurrent, simultaneous, parallel | ram: memory, leak, heap
+ran: run, running | random: flaky, intermittent, unstable, unreliable | rate: rating > feedback
+rate limit: rate limit > throttle, throttling, quota | rb: ruby
+rbac: authorization, permission, perms, access, role, privilege, acl, right | reader: scanner, scan
+readm: readme > docs, documentation, guide, manual | realtim: realtime > websocket | reason: cause, root cause, culprit
+rebas: rebase > merge, merging, squash | rebat: rebate > discount, reduction | reboot: restart, reload, relaunch
+receipt: invoice, bill | receiv: receive > subscribe, listen, consume | reconnect: disconnect, drop | record: row, entry
+recov: recover > restore, recovery | recoveri: recovery > restore, recover | reduct: reduction > discount, rebate
+ref: branch, reference | refactor: refactor, refactoring > restructure, rewrite, cleanup, clean up
+refer: reference > ref | refund: reimbursement, chargeback, money back, return
+refus: refuse > reject, rejected, denied, forbidden | regex: regexp, pattern, regular expression
+regexp: regex, pattern, regular expression | region: zone, datacentre, datacenter
+regist: register > signup, registration, sign up, onboarding
+registr: registration > signup, register, sign up, onboarding | regress: regression > broke
+regular express: regular expression > regex, regexp, pattern
+reimburs: reimbursement > refund, chargeback, money back, return | reject: reject, rejected > refuse, denied, forbidden
+relat: relation > table | relaunch: restart, reboot, reload
+releas: release > version, deploy, deployment, rollout, ship, roll out, publish, launch, go live
+releas cycl: release cycle > release train, cadence | releas note: release notes > changelog, history
+releas train: release train > release cycle, cadence | reload: restart, reboot, relaunch
+remain: remaining, remain > todo, open, unfinished, pending, stay, last
+remedi: remedy > fix, fixed, solution, workaround, resolve, repair
+remov: remove, removal > delete, drop, erase, purge, destroy, uninstall | renam: rename > move
+render: render, rendering > draw, paint, display, show | repair: fix, fixed, solution, workaround, resolve, remedy
+repli: reply > response, resp, answer, respond | replic: replication > replica, standby | replica: replication, standby
+repo: repository | report: statistics, stats | repositori: repository > repo | repro: reproduce
+reproduc: reproduce > repro | req: request, call, requirement | request: call, req, requirement
+requir: requirement > req, request, require; require > requirement | reserv: reservation, reserve > booking, appointment
+resolut: resolution > resolve | resolv: resolve > fix, fixed, solution, workaround, repair, remedy, resolution
+resp: response, reply, answer | respond: answer, reply, response
+respons: responsible > owner, maintainer; response > reply, resp, answer, respond; responsive > breakpoint
+rest: api, endpoint, route, handler | restart: reboot, reload, relaunch | restor: restore > recover, recovery
+restructur: restructure > refactor, refactoring, rewrite, cleanup, clean up | retain: retention, lifetime
+retent: retention > retain, lifetime | retri: retry, retries > backoff, again
+return: refund, reimbursement, chargeback, money back | revers: reversible > revert, undo, rollback
+revert: rollback, undo, back out, reversible | review: review, reviewer > code review
+revis: revision > commit, changeset | rewrit: rewrite > refactor, refactoring, restructure, cleanup, clean up
+right: authorization, permission, perms, access, role, privilege, acl, rbac
+riski: risky > danger, dangerous, unsafe, safe, careful | roadmap: milestone
+role: authorization, permission, perms, access, privilege, acl, rbac, right
+roll out: roll out > deploy, deployment, release, rollout, ship, publish, launch, go live
+rollback: transaction, tx, commit, revert, undo, back out, reversible
+rollout: deploy, deployment, release, ship, roll out, publish, launch, go live
+rollup: aggregate, downsample, average, mean | root caus: root cause > cause, reason, culprit
+rota: alerting, pager, on call, oncall | rout: route > api, endpoint, rest, handler
+routin: routine > function, fn, method, func, procedure | row: record, entry | rpc: grpc | rubi: ruby > rb
+rule: convention, policy, guideline, standard, practice | run: run, running > execute, launch, start, invoke, ran
+runtim: runtime > node, deno, bun, python | s3: blob, bucket, object storage
+safe: danger, dangerous, risky, unsafe, careful | safeguard: protect, secure, security | salari: salary > wage
+sampl: sample > measurement, snippet, example, demo | sampl data: sample data > seed, fixture, test data
+sandbox: test environment, staging | sanit: sanitize > validate, validation, check, verify, sanitise
+sanitis: sanitise > validate, validation, check, verify, sanitize | save: store, persist, write
+scaffold: template, boilerplate | scale: scale, scaling > autoscaling | scan: scanner, reader | scanner: scan, reader
+schedul: schedule, scheduled > cron, timer, nightly, periodic, timetable, calendar | schema: migration, ddl
+screen: page, view, monitor, display | screen reader: screen reader > a11y, accessibility, wcag, aria
+script: command, cli, cmd | sdk: client library
+search: find, lookup, full text, elasticsearch, opensearch, meilisearch, typesense, algolia, solr, lucene
+second factor: second factor > 2fa, mfa, totp, two factor, otp | secret: token, key, credential, vault, sops, dotenv
+secur: security, secure > vulnerability, cve, exploit, protect, safeguard | seed: fixture, sample data, test data
+segfault: crash, crashed, panic, abort | select: query, statement, dropdown, picker | sell: sold
+semaphor: semaphore > lock, mutex | send: publish, emit, produce, sent | sensor: probe, detector | sent: send
+sequenc: sequence > list, array | serial: serialize > serialise, encode | serialis: serialise > serialize, encode
+server: backend, service, back end | servic: service > backend, server, back end, microservice, daemon
+servic worker: service worker > offline, pwa | session: cookie
+set: settings > config, configuration, options, preferences, cfg | set up: set up > install, installation, setup
+setup: install, installation, set up | shard: partition | shell: terminal, console, bash, zsh, fish, powershell, nushell
+ship: shipping, ship > delivery, parcel, shipment, package, deploy, deployment, release, rollout, roll out, publish, launch, go live
+shipment: shipping, delivery, parcel, package | shop: storefront, store, shop front, web shop
+shop front: shop front > storefront, shop, store, web shop | shopper: customer, buyer | short: brief, concise, terse
+shortcut: keyboard, hotkey | show: render, rendering, draw, paint, display, present | sidebar: menu, nav, navigation
+sign: sign, signing, signed > signature
+sign in: sign in > auth, authentication, login, signin, logon, sso, oauth, log in, logged in, signed in, signing in, logging in; signed in > auth, authentication, login, signin, logon, sso, oauth, sign in, log in, logged in, signing in, logging in; signing in > auth, authentication, login, signin, logon, sso, oauth, sign in, log in, logged in, signed in, logging in
+sign off: sign off > approve, approval, allow, permit | sign out: sign out > logout, signout, log out
+sign up: sign up > signup, registration, register, onboarding | signatur: signature > sign, signing, signed
+signin: auth, authentication, login, logon, sso, oauth, sign in, log in, logged in, signed in, signing in, logging in
+signout: logout, log out, sign out | signup: registration, register, sign up, onboarding
+simultan: simultaneous > race, concurrency, concurrent, parallel, race condition
+singl repositori: single repository > monorepo, mono repo | site: webapp, web app, website | size: dimension
+sku: product, item, article, good | slow: slow, slowness > performance, perf, speed, latency, lag, sluggish
+sluggish: slow, performance, perf, speed, latency, lag, slowness | smartphon: smartphone > mobile, phone, handset
+sms: text message, twilio, vonage | smtp: email, mail, e mail | snackbar: toast, notification | snapshot: backup, dump
+snippet: example, sample, demo | socket: port | sold: sell
+solut: solution > fix, fixed, workaround, resolve, repair, remedy | sort: ordering
+sourc: source > code, codebase, code base
+spec: spec, specs > test, tests, testing, unit test, test suite, suite, specification | specif: specification > spec
+speed: slow, performance, perf, latency, lag, sluggish, slowness | speed up: speed up > optimise, optimize, tune
+speedi: speedy > fast, quick | spreadsheet: csv, excel | sql: db, database, datastore | squash: merge, merging, rebase
+ssl: certificate, cert, tls, https
+sso: auth, authentication, login, signin, logon, oauth, sign in, log in, logged in, signed in, signing in, logging in, keycloak, auth0, okta, saml, oidc
+stack trace: stack trace > trace, tracing, stacktrace, traceback, backtrace
+stacktrac: stacktrace > trace, tracing, stack trace, traceback, backtrace | staff: employee, colleague, team
+stage: staging, stage > preproduction, preprod, test environment, sandbox | stale: unused, dead
+standard: convention, rule, policy, guideline, practice | standbi: standby > replica, replication | standup: meeting
+start: execute, run, launch, invoke | stat: stats > report, statistics | statement: query, select
+static analysi: static analysis > lint, linter, linting
+static type: static typing > typing, typed, types, type hints, annotation | statist: statistics > report, stats
+stay: last, remain | sticker: label | stock: inventory, supply | stockroom: warehouse, depot
+stop: kill, terminate, abort | storag: storage > disk, store, stored, s3, gcs, bucket, minio
+store: store, stored > save, persist, write, storefront, shop, shop front, web shop, storage
+storefront: shop, store, shop front, web shop | stori: story > ticket, issue | str: string | stream: topic, channel
+stress test: stress test > benchmark, load test | string: text, str | struct: class, type
+structur: structure > architecture, design, layout | stub: mock, fake
+stuck: hang, hanging, freeze, frozen, unresponsive, freezes, hangs
+style: style, styling > css, stylesheet, convention, formatting | stylesheet: css, style, styling
+subscrib: subscribe > listen, consume, receive | subscript: subscription > plan, tier, licence, license, membership
+suggest: suggestion > autocomplete, typeahead | suit: suite > test, tests, testing, spec, specs, unit test, test suite
+suppli: supply > stock, inventory | supplier: brand, manufacturer, vendor, maker | support: helpdesk, customer service
+suspend: ban, block | switch: flag, toggle, feature flag | symbol: icon, glyph
+sync: synchronous, blocking, synchronisation, synchronization
+synchron: synchronous > sync, blocking; synchronization > synchronisation, sync
+synchronis: synchronisation > synchronization, sync | tabl: table > relation | tag: label
+talk: communicate, connect, connection | tariff: price, cost, amount, fee | task: job, cron job | tax: vat, gst
+team: staff, employee, colleague | telemetri: telemetry > monitoring, observability, metrics, uptime | tell: told
+temp: temporary, tmp | temperatur: temperature > celsius, kelvin, fahrenheit
+templat: template > generic, boilerplate, scaffold | temporari: temporary > temp, tmp
+termin: terminal > shell, console, bash; terminate > kill, stop, abort | ters: terse > short, brief, concise
+test: test, tests, testing > spec, specs, unit test, test suite, suite, pytest, jest, vitest, playwright, cypress, mocha, junit, rspec, exunit, nextest
+test data: test data > seed, fixture, sample data | test environ: test environment > sandbox, staging
+test suit: test suite > test, tests, testing, spec, specs, unit test, suite | text: string
+text messag: text message > sms | theme: colour, color, palette, dark mode | thread: process, worker
+throttl: throttle, throttling > rate limit, quota | ticket: issue, case, story
+tier: subscription, plan, licence, license, membership, layer | time seri: time series > timeseries
+time zone: time zone > tz, timezone | timeout: deadline | timer: schedule, cron, nightly, periodic, scheduled
+timeseri: timeseries > time series | timestamp: date, calendar | timet: timetable > schedule, calendar
+timezon: timezone > tz, time zone | tls: certificate, cert, ssl, https | tmp: temp, temporary
+toast: snackbar, notification | todo: open, unfinished, remaining, pending | toggl: toggle > flag, switch, feature flag
+token: secret, key, credential | told: tell | too larg: too large > large, big, huge | tooltip: hint
 topic: channel, stream | totp: 2fa, mfa, two factor, second factor, otp
-trace: stacktrac, stack trace, traceback, backtrac | traceback: trace, stacktrac, stack trace, backtrac
-tracker: jira, linear, github, trello | trait: interfac, protocol | transact: tx, commit, rollback
-transform: convert, convers | transit: anim | translat: i18n, l10n, localis, local, languag | transport: protocol
-trial: free period, demo | trolley: cart, basket | troubleshoot: debug, diagnos | truncat: clear, wipe | ts: typescript
-ttl: expiri, expir, lifetim | tune: optimis, optim, speed up | tunnel: proxi, vpn | twice: duplic, doubl
-two factor: 2fa, mfa, totp, second factor, otp | tx: transact, commit, rollback
-type: class, struct, type hint, annot, static type, mypi, pyright, tsc, strict | type check: typecheck, type checker
-type checker: typecheck, type check | type hint: type, annot, static type | typeahead: autocomplet, suggest
-typecheck: type check, type checker, mypi, pyright, tsc | typefac: font, typographi | typescript: ts
-typographi: font, typefac | tz: timezon, time zone | ui: frontend, client side, front end, interfac, gui, user interfac
-undefin: null, nil, none | undo: rollback, revert, back out, revers | unfinish: todo, open, remain, pend, lack, miss
-uninstal: remov | unit: celsius, kelvin, metr, meter, gram, percent, pixel | unit test: test, spec, test suit, suit
-unreli: flaki, intermitt, unstabl, random | unrespons: hang, stuck, freez, frozen | unsaf: danger, riski, safe, care
-unstabl: flaki, intermitt, unreli, random | unus: dead, stale | updat: upgrad, bump, migrat, ota, over the air, flash
-upgrad: updat, bump, migrat | upload: attach | uptim: monitor, observ, metric, telemetri | uri: url, link, address, href
-url: link, address, uri, href | usag: use | use: usag | user: account, member, profil | user experi: ux
-user interfac: ui | uuid: id, identifi, key | ux: user experi | valid: check, verifi, sanitis, sanit
-vanish: miss, lost, disappear, gone, lose | var: variabl | variabl: var | vat: tax, gst | vcs: git, version control
-vendor: brand, manufactur, maker, supplier | verif: verifi | verifi: valid, check, sanitis, sanit, verif
-version: releas | version control: git, vcs | video: clip, movi | view: page, screen | virtual machin: vm, instanc
-visitor: guest, anonym | vm: virtual machin, instanc | voucher: coupon, discount, promo | vpn: proxi, tunnel
-vulner: cve, secur, exploit | wage: salari | want: prefer, like, favour, favor | warehous: depot, stockroom
-warn: caution | wcag: a11y, access, screen reader, aria | web app: webapp, websit, site
-web shop: storefront, shop, store, shop front | webapp: web app, websit, site | webhook: callback, hook
-websit: webapp, web app, site | websocket: realtim | webview: browser | white: blank, empti | widget: compon, element
-wipe: truncat, clear | word: copi | workaround: fix, solut, resolv, repair, remedi
-worker: thread, process, celeri, sidekiq, bullmq | workflow: process, procedur, flow
-write: store, save, persist, writt, wrote, author | writt: write, wrote, author | wrong: incorrect, fals, bad
-wrote: write, writt | zone: region, datacentr, datacent
+trace: trace, tracing > stacktrace, stack trace, traceback, backtrace
+traceback: trace, tracing, stacktrace, stack trace, backtrace | tracker: jira, linear, github, trello
+trait: interface, protocol | transact: transaction > tx, commit, rollback | transform: convert, conversion
+transit: transition > animation
+translat: translation, translate > i18n, l10n, localisation, localization, locale, language | transport: protocol
+trial: free period, demo | trolley: cart, basket | troubleshoot: debug, debugging, diagnose
+truncat: truncate > clear, wipe | ts: typescript | ttl: expiry, expire, lifetime, expiration, expires
+tune: optimise, optimize, speed up | tunnel: proxy, vpn | twice: duplicate, double
+two factor: two factor > 2fa, mfa, totp, second factor, otp | tx: transaction, commit, rollback
+type: type, typing, typed, types > class, struct, type hints, annotation, static typing, mypy, pyright, tsc, strict
+type check: type check > typecheck, type checker, typechecker
+type checker: type checker > typecheck, type check, typechecker
+type hint: type hints > typing, typed, types, annotation, static typing | typeahead: autocomplete, suggestion
+typecheck: typecheck, typechecker > type check, type checker, mypy, pyright, tsc | typefac: typeface > font, typography
+typescript: ts | typographi: typography > font, typeface | tz: timezone, time zone
+ui: frontend, client side, front end, interface, gui, user interface | undefin: undefined > null, nil, none
+undo: rollback, revert, back out, reversible | unfinish: unfinished > todo, open, remaining, pending, lacks, missing
+uninstal: uninstall > remove | unit: celsius, kelvin, metre, meter, gram, percent, pixel
+unit test: unit test > test, tests, testing, spec, specs, test suite, suite
+unreli: unreliable > flaky, intermittent, unstable, random
+unrespons: unresponsive > hang, hanging, stuck, freeze, frozen, freezes, hangs
+unsaf: unsafe > danger, dangerous, risky, safe, careful | unstabl: unstable > flaky, intermittent, unreliable, random
+unus: unused > dead, stale | updat: update > upgrade, bump, migrate, ota, over the air, flash
+upgrad: upgrade > update, bump, migrate | upload: upload, uploading > attach
+uptim: uptime > monitoring, observability, metrics, telemetry | uri: url, link, address, href
+url: link, address, uri, href | usag: usage > use | use: usage | user: account, member, profile
+user experi: user experience > ux | user interfac: user interface > ui | uuid: id, identifier, key | ux: user experience
+valid: validate, validation > check, verify, sanitise, sanitize | vanish: missing, lost, disappear, gone, lose
+var: variable | variabl: variable > var | vat: tax, gst | vcs: git, version control
+vendor: brand, manufacturer, maker, supplier | verif: verification > verify
+verifi: verify > validate, validation, check, sanitise, sanitize, verification | version: release
+version control: version control > git, vcs | video: clip, movie | view: page, screen
+virtual machin: virtual machine > vm, instance | visitor: guest, anonymous | vm: virtual machine, instance
+voucher: coupon, discount, promo | vpn: proxy, tunnel | vulner: vulnerability > cve, security, exploit | wage: salary
+want: prefer, preference, like, favour, favor | warehous: warehouse > depot, stockroom | warn: warning > caution
+wcag: a11y, accessibility, screen reader, aria | web app: web app > webapp, website, site
+web shop: web shop > storefront, shop, store, shop front | webapp: web app, website, site | webhook: callback, hook
+websit: website > webapp, web app, site | websocket: realtime | webview: browser | white: blank, empty
+widget: component, element | wipe: truncate, clear | word: wording > copy
+workaround: fix, fixed, solution, resolve, repair, remedy | worker: thread, process, celery, sidekiq, bullmq
+workflow: process, procedure, flow | write: store, save, persist, written, wrote, author
+writt: written > write, wrote, author | wrong: incorrect, false, bad | wrote: write, written
+zone: region, datacentre, datacenter
 """
 )

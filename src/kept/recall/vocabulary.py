@@ -1,16 +1,17 @@
 """The vocabulary of software work: words that stand for each other, and things of a kind.
 
-The tables as people write the words, and the list of all aliases that `kept alias list` shows. Recall itself reads
-`stems.py`, where `docs/stems.py` writes the same words in the form that an index holds: run it after every change.
+The tables as people write the words, and the list of all aliases that `kept alias list` shows. `query.py` reads
+`stems.py`, where `docs/stems.py` lists the same words by the stems that an index holds: run it after every change.
 Words of one group stand for each other both ways, so a group holds only what another engineer would say for the same
 thing; a word may be in several. Two words joined by `_` are said together.
 Rule: a missing word costs a little, a wrong one brings wrong memories.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kept import text
 from kept.model import Alias
+from kept.recall.query import default_lines, forms_in, is_asked, written_expansions
 
 # Who is allowed in, and as whom.
 _ACCOUNTS = """
@@ -226,11 +227,29 @@ def as_mapping(own: Iterable[Alias]) -> dict[str, tuple[str, ...]]:
     A line that expands to nothing takes its word out, in all forms that are searched alike.
     """
     lines = {alias.word: alias.expands_to for alias in own}
-    replaced = {text.phrase(word) for word in lines}
     defaults = {word: others_of(word, groups) for word, groups in groups_by_word().items()}
-    joined = {word: others for word, others in defaults.items() if text.phrase(word) not in replaced} | lines
+    kept = {word: others for word, others in defaults.items() if not any(is_same_phrase(word, own) for own in lines)}
+    joined = kept | lines
     shown = {word: tuple(other.replace("_", " ") for other in others) for word, others in joined.items() if others}
     return {word.replace("_", " "): others for word, others in shown.items()}
+
+
+def is_default(word: str) -> bool:
+    """Return True if Kept itself brings aliases of this word, in any of its forms."""
+    return any(is_same_phrase(word, own) for words, _ in default_lines(text.phrase(word)) for own in words)
+
+
+def is_same_phrase(word: str, other: str) -> bool:
+    """Return True if two words, or words said together, are forms of the same."""
+    return text.phrase(word) == text.phrase(other) and is_asked(word, forms_in(other))
+
+
+def is_expanded(word: str, other: str, own: Sequence[Alias]) -> bool:
+    """Return True if a query for the word also searches for the other one, or a person took the word out."""
+    if any(not alias.expands_to and is_same_phrase(word, alias.word) for alias in own):
+        return True
+    key = text.phrase(word)
+    return text.phrase(other) in map(text.phrase, written_expansions((key,), own, forms_in(word)).get(key, ()))
 
 
 def groups_by_word() -> dict[str, list[tuple[str, ...]]]:

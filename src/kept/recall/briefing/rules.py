@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from kept import text, worth
 from kept.model import Entry, Memory
 from kept.ports import Reader, Where
-from kept.recall.aliases import expansions
 from kept.recall.briefing.situation import Situation, is_worth_telling, out_of_place
+from kept.recall.query import expansions
 from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 
 PREFERENCE = "preference"
