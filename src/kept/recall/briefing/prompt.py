@@ -4,8 +4,9 @@ Part of `collect`. A prompt is more often an order than a question, so memories 
 well if they speak of the same thing.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from itertools import pairwise
 from math import sqrt
 
@@ -15,12 +16,12 @@ from kept.ports import LIVE, Reader, Statistics
 from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place, tier_of
 from kept.recall.query import ASKED_FOR
 from kept.recall.stems import COMMON, WORTHLESS
+from kept.tables import SETTLED_KINDS
 
 SURER = 1.15  # times the floor: the confidence of a line that an agent did not ask for
 BESIDE_BEST = 0.5  # of the best score: what such a line needs
-NEAREST = 5  # these tell which sessions the prompt continues
-TOGETHER = 2.0  # what it adds to be found in such a session
-LEAST_CONFIDENCE = 0.05  # of a memory below the floor
+OUTDATED = timedelta(days=60)  # later: of two statements about the same, only the later one is told
+LEAST_CONFIDENCE = 0.25  # of a memory below the floor
 CAUTIONS = ("error", "warning")  # short, and dear if they are missed: any word but a filler tells something
 KNOWN_WORDS = 2  # and their share: what a prompt must speak of, if nothing fits well
 KNOWN_SHARE = 0.4
@@ -58,10 +59,16 @@ def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
 
 
 def _replaces(newer: Hit, older: Hit) -> bool:
-    """Return True if a later statement of the same kind says all that the older one says of the prompt."""
-    if newer.memory.kind != older.memory.kind or newer.memory.created_at <= older.memory.created_at:
+    """Return True if a later statement of the same kind speaks of the same: things may have changed since the older one.
+
+    It has all words of the prompt that the older one has; or it fits better, shares one of them, and is much later.
+    """
+    age = newer.memory.created_at - older.memory.created_at
+    if newer.memory.kind != older.memory.kind or older.memory.kind not in SETTLED_KINDS or age <= timedelta(0):
         return False
-    return _telling_words(older) <= _telling_words(newer)
+    before, since = _telling_words(older), _telling_words(newer)
+    is_outdated = age >= OUTDATED and newer.score >= older.score
+    return before <= since or (is_outdated and not before.isdisjoint(since))
 
 
 def _telling_words(hit: Hit) -> set[str]:
@@ -89,14 +96,10 @@ def _why(hit: Hit, prompt: str) -> str:
 
 def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:
     """Those above the floor, and of the others the ones that speak of the same thing; the nearest first."""
-    best = sorted(considered, key=_fit, reverse=True)[:NEAREST]
-    whole = sum(map(_fit, best)) or 1.0
-    shares: dict[str | None, float] = defaultdict(float)
-    for hit in best:
-        shares[hit.memory.source.session] += _fit(hit) / whole
-    session = best[0].memory.source.session if best else None
+    best = max(considered, key=_fit, default=None)
+    session = best.memory.source.session if best is not None else None
     chosen = [hit for hit in considered if (hit.confidence or 0.0) >= floor or _speaks_of_it(hit, session)]
-    return sorted(chosen, key=lambda hit: -_fit(hit) * (1 + TOGETHER * shares[hit.memory.source.session]))
+    return sorted(chosen, key=_fit, reverse=True)
 
 
 def _fit(hit: Hit) -> float:
