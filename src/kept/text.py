@@ -243,6 +243,8 @@ def words(text: str) -> list[str]:
 @lru_cache(maxsize=8192)
 def phrase(written: str) -> str:
     """Return a word as an index holds it; of words said together (`sign in`, `sign_in`) all, with blanks between."""
+    if stem := _stems[written]:  # one plain word, as mostly
+        return stem
     return " ".join(token for part in written.replace("_", " ").split() for token in words(part)[:1])
 
 

@@ -64,6 +64,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "comment": each_line(" * {}", 2),
     "table": joined(" | "),
     "blank entity": joined("&nbsp;"),
+    "blank entity in capitals": joined("&NBSP;"),
     "numeric entity": joined("&#32;"),
     "break": joined("<br/>"),
     "slash": joined("/"),

@@ -225,3 +225,11 @@ def test_a_line_of_a_persons_own_concerns_its_word_and_not_another_of_its_stem(m
     assert memory.aliases.list()["custom"] == ("bespoke",)
     with pytest.raises(kept.NotFound):
         memory.aliases.remove("customs officer")
+
+
+@pytest.mark.parametrize("word", ["_", "!", "c#", "größe", "k8s", "sign_in"])
+def test_an_alias_of_any_characters_can_be_asked_for(memory: kept.Kept, word: str) -> None:
+    memory.remember("Umbrellas dry in the hall")
+    memory.aliases.add(word, "umbrella", "-", "__")
+    assert memory.recall(word).words or word in "_!"
+    assert "umbrella" in memory.aliases.list()[word.replace("_", " ")]

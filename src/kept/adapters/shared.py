@@ -31,7 +31,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _FENCES = ("```", "~~~")
-_LOOKS_QUOTED = re.compile(r"%2C|%25|\A%[0-9A-F]{2}|%[0-9A-F]{2}\Z")  # as every name that `as_tag` quotes does
+# As every name that `as_tag` quotes does.
+_LOOKS_QUOTED = re.compile(r"%2C|%25|%00|%ED%[AB]|\A%[0-9A-F]{2}|%[0-9A-F]{2}\Z")
+_NO_TAG = re.compile("[,\0\ud800-\udfff]")  # it would be two tags, or could not be stored
 _LOOKS_HASHED = re.compile(rf"\A[A-Za-z0-9-]{{1,{READABLE_CHARS}}}-[0-9a-f]{{16}}\Z")  # as `session_name` makes them
 
 
@@ -167,12 +169,12 @@ def compares(comparisons: Mapping[str, Callable[[Any, Any], bool]], name: str, v
 
 
 def as_tag(name: str) -> str:
-    """Return the name as a tag, in which a comma, or a space at an end, means nothing. Two names are never one tag.
+    """Return the name as a tag that can be stored and has no comma or outer space. Two names are never one tag.
 
     A name that could be another name in quotes is quoted as well; all others stay as they are.
     """
-    is_plain = name == name.strip() and "," not in name and not _LOOKS_QUOTED.search(name)
-    return name if is_plain else quote(name, safe="/:@._-+~ ").replace(" ", "%20")
+    is_plain = name == name.strip() and not _NO_TAG.search(name) and not _LOOKS_QUOTED.search(name)
+    return name if is_plain else quote(name, safe="/:@._-+~ ", errors="surrogatepass").replace(" ", "%20")
 
 
 def statements(content: str) -> Iterator[str]:

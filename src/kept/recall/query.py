@@ -8,7 +8,8 @@ Aliases are words that people say for the same thing. Kept brings the groups of 
 its word. Words that are said together (`sign in`) are found together. Rule: any string at all is a query.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -86,14 +87,12 @@ class SearchWords(Struct, frozen=True):
 
     def with_aliases(self, written: Mapping[str, Sequence[str]]) -> "SearchWords":
         """The same with aliases (word of the query → others as people write them), which count in their forms."""
-        stems = {key: dict.fromkeys(map(text.phrase, others)) for key, others in written.items()}
-        brought = {key: [other for other in others if other != key] for key, others in stems.items()}
-        words = self.with_words(ALIAS_WEIGHT, ALIAS_OF, brought)
+        words = self.with_words(ALIAS_WEIGHT, ALIAS_OF, {key: _stems(key, others) for key, others in written.items()})
         if not self.forms:
             return words
         forms = dict(self.forms)
         for key, others in written.items():
-            for word, form in _counting_forms(others):
+            for word, form in (counting for other in others for counting in _counting_forms(other)):
                 # A word of the query counts in its own forms, also where an alias of another one has its stem.
                 if word == key or word in words.reasons:
                     forms[word] = (*forms.get(word, ()), form)
@@ -191,9 +190,13 @@ def _vocabulary(beginning: str, circumstances: Circumstances, where: Where, *, l
 
 def expansions(words: Sequence[str], own: Sequence[Alias]) -> dict[str, tuple[str, ...]]:
     """Map a word of the query, or two that follow each other, to the prepared words to look for as well."""
-    written = written_expansions(words, own, {})
-    prepared = {key: dict.fromkeys(map(text.phrase, others)) for key, others in written.items()}
-    return {key: tuple(other for other in others if other != key) for key, others in prepared.items()}
+    return {key: _stems(key, others) for key, others in written_expansions(words, own, {}).items()}
+
+
+def _stems(key: str, others: Sequence[str]) -> tuple[str, ...]:
+    """Return the others as an index holds them, each once, without those that have the stem of the key."""
+    stems = dict.fromkeys(" ".join(stem for stem, _ in _parts(other)) for other in others)
+    return tuple(stem for stem in stems if stem != key)
 
 
 def written_expansions(words: Sequence[str], own: Sequence[Alias], forms: Forms) -> dict[str, tuple[str, ...]]:
@@ -223,17 +226,11 @@ def _asked_others(lines: Sequence[Line], forms: Forms) -> tuple[str, ...] | None
 
 def is_asked(word: str, forms: Forms) -> bool:
     """Return True if the query has a word, or words said together, in forms of their own."""
-    return all(_is_in_query(part, forms) for part in _parts(word))
+    return all(_are_same(own, forms.get(stem, ())) for stem, own in _parts(word))
 
 
-def _is_in_query(word: str, forms: Forms) -> bool:
-    of_word, asked = _forms_of(word), forms.get(text.phrase(word), ())
-    return not of_word or not asked or any(is_same_word(one, other) for one in of_word for other in asked)
-
-
-def _forms_of(word: str) -> tuple[str, ...]:
-    """Return a word as `forms.py` compares it; nothing for a name that is joined from parts, such as k8s."""
-    return tuple(text.written_forms(word).get(text.phrase(word), ()))
+def _are_same(forms: Sequence[str], others: Sequence[str]) -> bool:
+    return not forms or not others or any(is_same_word(one, other) for one in forms for other in others)
 
 
 def forms_in(written: str) -> dict[str, tuple[str, ...]]:
@@ -241,19 +238,31 @@ def forms_in(written: str) -> dict[str, tuple[str, ...]]:
     return {word: tuple(sorted(forms)) for word, forms in text.written_forms(written.replace("_", " ")).items()}
 
 
-def _parts(phrase: str) -> list[str]:
-    return phrase.replace("_", " ").lower().split()
+@lru_cache(maxsize=4096)
+def _parts(phrase: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return each word of a phrase as an index holds it, and as `forms.py` compares it.
+
+    A name that is joined from parts, such as k8s, has no form to compare.
+    """
+    if phrase.isalpha() and phrase.isascii():
+        return ((text.phrase(phrase), (phrase.lower(),)),)
+    found = []
+    for word in phrase.replace("_", " ").lower().split():
+        stem = text.phrase(word)
+        is_plain = word.isascii() and word.isalpha()
+        found.append((stem, (word,) if is_plain else tuple(text.written_forms(word).get(stem, ()))))
+    return tuple(found)
 
 
-def _counting_forms(others: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each prepared word of these words or phrases with each form in which it counts.
+@lru_cache(maxsize=4096)
+def _counting_forms(phrase: str) -> tuple[tuple[str, str], ...]:
+    """Return each prepared word of a phrase with each form in which it counts.
 
     Of words that are said together only the last may be inflected: "logs in" is not "log in".
     """
-    for other in others:
-        *first, last = _parts(other)
-        yield from ((text.phrase(word), f"{EXACTLY}{form}") for word in first for form in _forms_of(word))
-        yield from ((text.phrase(last), form) for form in _forms_of(last))
+    parts = _parts(phrase)
+    exact = [(stem, f"{EXACTLY}{form}") for stem, forms in parts[:-1] for form in forms]
+    return (*exact, *((stem, form) for stem, forms in parts[-1:] for form in forms))
 
 
 def searched(phrase: str) -> list[str]:

@@ -13,6 +13,7 @@ from kept.text import compiled
 
 _TERMINAL = r"\x1b(?:\[[0-?]{0,100}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\-_])"
 _ESCAPE = r"(?i)\\+(?:(?P<blank>[nrt])|u(?P<four>[0-9a-f]{4})|x(?P<two>[0-9a-f]{2}))"
+_ENTITY = r"(?i)&[a-z][a-z0-9]{1,30};"  # in capitals: a browser may not know it, a model does
 _INVISIBLE = r"[\u0300-\u036f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]+"
 _TAG = r"<(?P<sign>/?)(?P<name>[a-z][\w:.-]{0,60})(?P<more>\s[^<>]{0,2000}|/)?>"
 _LINK = r"\]\((?P<target>[^()\s]{0,1000}(?:\s[^()\n]{0,300})?)\)"
@@ -58,6 +59,7 @@ def _decoded(text: str) -> str:
         text = unquote(text, errors="replace")
     if "&" in text:
         text = html.unescape(text)
+        text = compiled(_ENTITY).sub(lambda entity: html.unescape(entity[0].lower()), text)
     if "\x1b" in text:
         text = compiled(_TERMINAL).sub("", text)
     if text.isascii():
