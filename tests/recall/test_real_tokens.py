@@ -12,10 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kept import tokens
 from kept.model import Entry
-from kept.recall.briefing import STYLES, Material, Order, compose
+from kept.recall.briefing import STYLES, Material, Order, compose, render_entry
 from tests.builders import memory
 from tests.golden.bicycle_shop import MEMORIES
 from tests.golden.project_memories import PROJECT_MEMORIES
@@ -37,6 +39,7 @@ SENTENCES = {
     "Japanese": "インポートサービスはポート8080で動作し、毎晩バックアップします。",
     "German": "Der Importdienst läuft auf Port 8080 und wird jede Nacht gesichert.",
 }
+HEADING_TOKENS = 60  # of a section that has no memory yet, with its agent, and of the line that names missing pins
 WORDS = [word for sentence in (*SENTENCES.values(), *TEXTS[:20]) for word in sentence.split()]
 SCRIPTS = (
     (0x20, 0x7E),
@@ -109,6 +112,38 @@ def test_the_tokens_of_every_script_are_near_the_real_ones(script: str) -> None:
     real = _real(SENTENCES[script])
     assert real <= tokens.at_most(SENTENCES[script]) <= (2.2 if script in ("Russian", "Korean") else 1.6) * real + 5
     assert 0.85 * real <= tokens.estimate(SENTENCES[script]) <= 1.5 * real + 2
+
+
+MIXED = st.lists(st.sampled_from(WORDS), min_size=2, max_size=30).map(" ".join) | st.text(max_size=80)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    contents=st.lists(MIXED.filter(str.strip), max_size=24),
+    pins=st.integers(0, 9),
+    others=st.integers(0, 6),
+    total=st.integers(0, 1_500),
+    style=st.sampled_from(sorted(STYLES)),
+    max_chars=st.none() | st.integers(200, 4_000),
+)
+def test_every_budget_holds_is_filled_and_adds_up(
+    contents: list[str], pins: int, others: int, total: int, style: str, max_chars: int | None
+) -> None:
+    entries = [Entry(memory=memory(one, id=number + 1), why="") for number, one in enumerate(contents)]
+    found = Material(always=entries[:pins], bridge=entries[pins : pins + others], retrieval=entries[pins + others :])
+    order = Order(total=total, style=style, shares={"task": 40, "project": 40, "global": 20}, max_chars=max_chars)
+    briefing = compose(found, order)
+    assert _real(briefing.text) <= total
+    assert len(briefing.text) <= (max_chars or len(briefing.text))
+    assert sum(section.tokens for section in briefing.sections) == briefing.tokens <= total
+    assert all(section.tokens >= 0 for section in briefing.sections)
+    shown = {entry.ref for section in briefing.sections for entry in section.entries}
+    assert shown | {one.ref for one in briefing.left_out} == {entry.ref for entry in entries}
+    if briefing.text and max_chars is None:
+        room = total - tokens.at_most(briefing.text)
+        waiting = [entry for entry in entries if entry.ref not in shown]
+        costs = [tokens.at_most(render_entry(entry, "retrieval", style)) for entry in waiting]
+        assert not [cost for cost in costs if cost + HEADING_TOKENS <= room], "what fits is told"
 
 
 @pytest.mark.parametrize("script", SENTENCES)

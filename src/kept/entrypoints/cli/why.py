@@ -16,6 +16,8 @@ from kept.memory import Kept
 from kept.memory.receipts import Explained
 from kept.memory.verbs.recall import WHY
 
+MOST_GIVEN = 200  # texts of one session
+
 
 @command
 @options_of(WHY)
@@ -38,10 +40,11 @@ def why_command(invocation: Invocation, *, session: str | None, **given: Any) ->
 def _answer_session(invocation: Invocation, typed: str) -> None:
     with invocation.open() as memory:
         session = _given_session(invocation, memory, typed)
-        given = memory.look().receipts(session)
+        given = memory.look().receipts(session, limit=MOST_GIVEN)
     lines: list[Line] = []
     for explained in reversed(given):
-        lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}")))
+        moment = f" ({explained.moment})" if explained.moment else ""
+        lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}{moment}")))
         lines += [("    │ ", line) for line in (explained.block or "nothing").split("\n")]
         lines += _explained_lines(explained, invocation)
     hint = "`kept session list` shows the sessions; what they were given is kept for 30 days."
@@ -89,7 +92,7 @@ def _sent(explained: Explained) -> list[Line]:
     if explained.to is not None:
         shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
         return [f"shared with {explained.to}: {shared or 'nothing'}"]
-    return _briefed(explained) if explained.kind in ("briefing", "known_error") else []
+    return _briefed(explained) if explained.kind in ("briefing", "known_error", "action") else []
 
 
 def _words(explained: Explained) -> str:
