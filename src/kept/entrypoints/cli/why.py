@@ -19,6 +19,8 @@ from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
 from kept.memory.verbs.recall import WHY
 
+MOST_GIVEN = 200  # texts of one session
+
 
 @command
 @options_of(WHY)
@@ -42,11 +44,11 @@ def why_command(invocation: Invocation, *, session: str | None, **given: Any) ->
 def _answer_session(invocation: Invocation, typed: str) -> None:
     with invocation.open() as memory:
         session = _given_session(invocation, memory, typed)
-        given = memory.look().receipts(session)
+        given = memory.look().receipts(session, limit=MOST_GIVEN)
         lines: list[Line] = []
         for explained in reversed(given):
-            when = explained.moment or explained.event
-            lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {when}")))
+            moment = f" ({explained.moment})" if explained.moment else ""
+            lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}{moment}")))
             lines += [("    │ ", line) for line in (explained.block or "nothing").split("\n")]
             lines += _explained_lines(explained, invocation, memory)
     misses = HookFolder(invocation.projects().home.root).misses(invocation.clock() - timedelta(days=KEPT_DAYS), session)
