@@ -21,9 +21,7 @@ import os
 import sys
 
 from kept.entrypoints.hook import work
-from kept.entrypoints.hook.agents import AGENTS, field
-from kept.entrypoints.hook.calls import call_of
-from kept.entrypoints.hook.inputs import project_of, session_of
+from kept.entrypoints.hook.agents import AGENTS, field, project_of, session_of
 from kept.entrypoints.hook.places import kept_home
 
 TYPE_CHECKING = False
@@ -132,6 +130,8 @@ class EventMemory:
         if kind == "subagent":
             return deliveries.for_subagent(words, listener)
         if kind == "failure":
+            from kept.entrypoints.hook.calls import call_of  # not for a prompt, which has no call
+
             call = call_of(self._given)
             return deliveries.for_error(words, listener, call.commands[0] if call and call.commands else "")
         return deliveries.at_start(listener)
