@@ -1,0 +1,482 @@
+"""Anchors: the files, folders, symbols and commands by which a memory belongs to a tool call, and the file that finds it.
+
+    f:  the end of a path, two parts or more       s:  a name with the shape of an identifier
+    b:  the name of a file                         c:  a command: program and sub-command
+    d:  a folder that a memory names               a:  an activity: commit, release, test …
+
+A memory and a tool call concern each other if they have a key in common. The keys of both are made here, so that they
+are written alike. Keys are stored as short keyed hashes with the id of the memory, a file for each space, so that the
+hook of a tool call finds out that no memory concerns it before it imports anything else.
+Rule: this module imports nothing that Python does not have loaded at its start; a hook imports it at every tool call.
+"""
+
+import os
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+FOLDER = "hook/anchors"  # in the home
+KEY_FILE = "key"  # the random key of the hashes
+PLACE_PREFIX = "at-"  # of a file that says which space a folder of the disk belongs to
+MAGIC = b"KEPTANC1"
+HEADER_BYTES = 24  # MAGIC, the number of the journal's last event in here, the beginning of its hash
+RECORD_BYTES = 8  # a hash of four bytes, the id of a memory of four
+MAX_TEXT_CHARS = 20_000  # of the new text of an edit
+MAX_COMMAND_CHARS = 2_000
+MAX_PATH_PARTS = 8
+MOST_FOLDERS_UP = 40
+
+# Every character that is part of no name, path or assignment becomes a space.
+_KEPT_CHARS = "_./-:@+~$="
+_SPLIT = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) not in _KEPT_CHARS}
+_SPLIT |= {ord(char): " " for char in "“”‘’„«»…—–→←•·、。，（）「」"}  # noqa: RUF001 (as people type them)
+
+# Programs with sub-commands, so that the program alone says little. Those that are English words count only before a
+# sub-command that is known.
+_SUBCOMMANDS = {
+    program: None
+    for program in (
+        "git hg jj npm pnpm yarn docker podman kubectl helm terraform cargo pip pip3 uv poetry pipenv pdm conda brew apt "
+        "apt-get dnf yum apk gem bundle rails rake mix dotnet mvn gradle gradlew composer artisan php gh glab aws gcloud "
+        "az heroku netlify vercel fly flyctl wrangler firebase alembic prisma knex deno bunx npx uvx pipx nx turbo lerna "
+        "systemctl manage.py django-admin flask"
+    ).split()
+}
+_WORDS_TOO = {
+    "go": ("test", "build", "mod", "vet", "run", "fmt", "generate", "install", "get"),
+    "bun": ("run", "test", "install", "add", "build", "x"),
+    "make": ("test", "build", "lint", "install", "clean", "release", "check", "deploy", "format"),
+    "just": ("test", "build", "lint", "release", "check", "deploy"),
+}
+_WRAPPERS = ("sudo", "doas", "env", "time", "nohup", "exec", "command", "nice", "xargs", "then", "do", "else", "if", "!")
+_RUNNERS = ("npx", "bunx", "uvx", "pnpx", "pipx")
+_RUN_THROUGH = {
+    "uv": ("run",),
+    "poetry": ("run",),
+    "pipenv": ("run",),
+    "pdm": ("run",),
+    "hatch": ("run",),
+    "rye": ("run",),
+    "pipx": ("run",),
+    "pnpm": ("exec", "dlx"),
+    "npm": ("exec",),
+    "yarn": ("exec", "dlx"),
+    "bundle": ("exec",),
+}
+_LONG = ("run", "compose", "exec")  # sub-commands that have a sub-command
+_PYTHONS = ("python", "python3", "py", "pypy3")
+_SILENT = ("cd", "echo", "export", "set", "true", "false", "source", "[", "test", "printf", "sleep", "fi", "done")
+
+# From a command to the activity that a rule may speak of.
+_ACTIVITY_OF = {
+    "commit": ("git commit", "hg commit", "jj commit", "jj describe"),
+    "push": ("git push", "hg push", "jj git"),
+    "merge": ("git merge", "git rebase", "gh pr merge"),
+    "release": (
+        "git tag",
+        "gh release",
+        "npm publish",
+        "pnpm publish",
+        "yarn publish",
+        "cargo publish",
+        "poetry publish",
+        "uv publish",
+        "gem push",
+        "mix hex.publish",
+        "twine",
+        "goreleaser",
+        "semantic-release",
+    ),
+    "migration": (
+        "alembic",
+        "flyway",
+        "liquibase",
+        "rails db:migrate",
+        "rake db:migrate",
+        "mix ecto.migrate",
+        "prisma migrate",
+        "knex migrate",
+        "manage.py migrate",
+        "manage.py makemigrations",
+        "flask db",
+        "dbmate",
+        "goose",
+    ),
+    "test": (
+        *("pytest", "tox", "nox", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest", "playwright", "unittest"),
+        *("npm test", "pnpm test", "yarn test", "bun test", "go test", "cargo test", "cargo nextest", "mix test"),
+        *("make test", "just test", "dotnet test", "mvn test", "gradle test", "gradlew test", "rails test", "deno test"),
+        *("npm run test", "pnpm run test", "yarn run test", "bun run test", "manage.py test", "nx test", "turbo test"),
+    ),
+    "deletion": ("rm", "rmdir", "unlink", "shred", "del", "git rm", "git clean", "dropdb"),
+    "install": (
+        *("npm install", "npm i", "npm ci", "npm add", "pnpm add", "pnpm install", "pnpm i", "yarn add", "yarn install"),
+        *("bun add", "bun install", "pip install", "pip3 install", "uv add", "uv pip", "uv sync", "poetry add"),
+        *("poetry install", "pipenv install", "cargo add", "cargo install", "go get", "go install", "gem install"),
+        *("bundle install", "bundle add", "composer require", "brew install", "apt install", "apt-get install"),
+        *("mix deps.get", "conda install", "dotnet add", "apk add"),
+    ),
+    "deploy": (
+        *("kubectl apply", "kubectl delete", "helm upgrade", "helm install", "terraform apply", "terraform destroy"),
+        *("docker push", "fly deploy", "flyctl deploy", "vercel", "netlify deploy", "firebase deploy", "serverless"),
+        *("wrangler deploy", "wrangler publish", "ansible-playbook", "make deploy", "just deploy", "cdk deploy"),
+    ),
+    "format": (
+        *("ruff", "black", "isort", "flake8", "pylint", "mypy", "pyright", "prettier", "eslint", "biome", "gofmt"),
+        *("goimports", "golangci-lint", "rustfmt", "clang-format", "rubocop", "stylelint", "markdownlint", "shfmt"),
+        *("go fmt", "go vet", "cargo fmt", "cargo clippy", "mix format", "mix credo", "dotnet format", "make lint"),
+        *("make format", "npm run lint", "pnpm run lint", "yarn run lint", "bun run lint", "pnpm lint", "yarn lint"),
+    ),
+}
+_ACTIVITIES = {command: activity for activity, commands in _ACTIVITY_OF.items() for command in commands}
+
+# The words by which a rule speaks of an activity. A word with a space is looked for in the text.
+_ACTIVITY_WORDS = {
+    "commit": ("commit", "commits", "committing", "committed", "committen"),
+    "push": ("push", "pushing", "pushed", "force-push", "pushes"),
+    "merge": ("merge", "merging", "rebase", "rebasing"),
+    "release": ("release", "releases", "releasing", "publish", "publishing", "tag a", "version bump", "bump the version"),
+    "migration": ("migration", "migrations", "migrate", "migrating", "schema change", "change the schema"),
+    "test": ("run the tests", "run tests", "running the tests", "running tests", "test suite", "test run", "tests pass"),
+    "deletion": ("delete", "deleting", "remove files", "removing files", "rm -rf"),
+    "install": ("dependency", "dependencies", "install", "installing", "new package", "new packages"),
+    "deploy": ("deploy", "deploying", "deployment", "deploys", "rollout"),
+    "format": ("lint", "linter", "linting", "formatter", "reformat", "auto-format"),
+}
+_WORD_ACTIVITIES = {word: activity for activity, words in _ACTIVITY_WORDS.items() for word in words}
+_RULE_WORDS = frozenset(
+    "always never must mustn't don't dont do not no only before after until unless without every each ask make please "
+    "should shouldn't first require requires required need needs nie immer erst vor".split()
+)
+_RUN_WORDS = ("run", "running", "runs", "ran", "use", "using", "call", "invoke", "execute", "start", "via")
+
+
+class Call:
+    """A tool call, neutral between agents: paths as given, shell commands, and the new text of an edit."""
+
+    __slots__ = ("commands", "files", "text")
+
+    def __init__(self, files: "Sequence[str]" = (), commands: "Sequence[str]" = (), text: str = "") -> None:
+        self.files = tuple(files)
+        self.commands = tuple(commands)
+        self.text = text
+
+
+# Keys
+
+
+def keys_of_call(call: Call, root: str = "") -> "list[str]":
+    """Return the keys of a tool call, the most telling first. `root` is the folder of the project."""
+    keys: list[str] = []
+    for path in call.files:
+        keys += _keys_of_path(path, root)
+    for command in call.commands:
+        keys += _keys_of_command(command[:MAX_COMMAND_CHARS], root)
+    keys += _symbols(_tokens(call.text[:MAX_TEXT_CHARS]))
+    return list(dict.fromkeys(keys))
+
+
+def keys_of_memory(content: str, files: "Sequence[str]" = ()) -> "list[str]":
+    """Return the keys of a memory: of its files, and of the names, paths and commands in its text."""
+    keys: list[str] = []
+    for path in files:
+        keys += _named_path(path)
+    spans = content.split("`")
+    for span in spans[1::2]:
+        keys += _named_command(span)
+    for token in (tokens := _tokens(content)):
+        if "/" in token or "." in token:
+            keys += _named_path(token)
+    keys += _symbols(tokens)
+    keys += _commands_in_words(" ".join(spans[0::2]))
+    keys += [f"a:{activity}" for activity in activities_in(content)]
+    return list(dict.fromkeys(keys))
+
+
+def activities_in(content: str) -> "list[str]":
+    """Return the activities that a rule speaks of; none if the text does not read like a rule."""
+    words = content.lower().translate(_SPLIT).split()
+    if _RULE_WORDS.isdisjoint(words):
+        return []
+    said = " ".join(words)
+    found = [_WORD_ACTIVITIES[word] for word in words if word in _WORD_ACTIVITIES]
+    found += [activity for word, activity in _WORD_ACTIVITIES.items() if " " in word and word in said]
+    return list(dict.fromkeys(found))
+
+
+def activities_of(command: str) -> "list[str]":
+    """Return the activities that a shell command is."""
+    return list(dict.fromkeys(key[2:] for key in _keys_of_command(command[:MAX_COMMAND_CHARS], "") if key[:2] == "a:"))
+
+
+def relative(path: str, root: str) -> str:
+    """Return the path below the folder of the project, in lower case; the whole path if it is elsewhere."""
+    path = path.replace("\\", "/").strip().lower()
+    root = root.replace("\\", "/").rstrip("/").lower()
+    if root and path.startswith(f"{root}/"):
+        path = path[len(root) + 1 :]
+    while path.startswith("./"):
+        path = path[2:]
+    return path.strip("/")
+
+
+def _keys_of_path(path: str, root: str) -> "list[str]":
+    """Return the keys of a file that is touched: all the ends of its path, and the folders it lies in."""
+    parts = [part for part in relative(path, root).split("/") if part not in ("", ".", "..")][-MAX_PATH_PARTS:]
+    if not parts:
+        return []
+    keys = [f"f:{'/'.join(parts[start:])}" for start in range(len(parts) - 1)]
+    keys.append(f"b:{parts[-1]}")
+    is_folder = "." not in parts[-1]  # perhaps, as in `rm -r build`
+    for end in range(len(parts) - 1 + is_folder, 0, -1):
+        keys += [f"d:{'/'.join(parts[start:end])}" for start in range(end)]
+    return keys
+
+
+def _named_path(token: str) -> "list[str]":
+    """Return the key of a file or a folder that a memory names: `src/render.go:26`, `tests/golden/`."""
+    path, _, line = token.replace("\\", "/").partition(":")
+    if line and not line[:1].isdigit():
+        return []
+    path = path.rstrip(".").lower()
+    while path.startswith(("./", "../", "/")):
+        path = path[path.index("/") + 1 :]
+    is_folder = path.endswith("/")
+    path = path.strip("/")
+    if len(path) < 3 or path[:1].isdigit() and "/" not in path:
+        return []
+    if is_folder:
+        return [f"d:{path}"]
+    if "/" not in path:
+        return [f"b:{path}"] if "." in path else []
+    return [f"f:{path}"] if "." in path.rpartition("/")[2] else [f"f:{path}", f"d:{path}"]
+
+
+def _tokens(text: str) -> "list[str]":
+    return list(dict.fromkeys(text.translate(_SPLIT).split()))
+
+
+def _symbols(tokens: "Iterable[str]") -> "list[str]":
+    """Return the keys of names that have the shape of an identifier: snake_case, camelCase, dotted.name."""
+    keys: list[str] = []
+    for token in tokens:
+        if "/" in token or token.islower() and "_" not in token and "." not in token:
+            continue
+        name = token.partition("=")[0].strip(".:-+~@$=")
+        if "." not in name and "::" not in name:
+            if _has_shape(name):
+                keys.append(f"s:{name.lower()}")
+            continue
+        parts = [part for part in name.replace("::", ".").split(".") if part]
+        if len(parts) > 1 and all(part.replace("_", "a").isalnum() and not part[0].isdigit() for part in parts):
+            if len(name) > 5:
+                keys.append(f"s:{'.'.join(parts).lower()}")
+            keys += [f"s:{part.lower()}" for part in parts if _has_shape(part)]
+    return keys
+
+
+def _has_shape(name: str) -> bool:
+    """Return True for an identifier that is no ordinary word: it has an underscore or a hump inside."""
+    if len(name) < 4 or not name.replace("_", "").isalnum() or name[0].isdigit():
+        return False
+    if "_" in name.strip("_"):
+        return True
+    if name.islower() or name.isupper() or name[1:].islower():
+        return False
+    return any(char.isupper() for char in name[1:]) and not (name[:-1].isupper() and name[-1] == "s")  # not: URLs
+
+
+# Commands
+
+
+def heads(command: str) -> "Iterator[tuple[list[str], list[str]]]":
+    """Yield for each command of a line its head, such as ["npm", "run", "build"], and all its words."""
+    for part in _parts(command):
+        words = [word.strip("'\"") for word in part.split()]
+        while words:
+            words = _unwrapped(words)
+            if not words:
+                break
+            program = words[0].replace("\\", "/").rpartition("/")[2].lower()
+            if program in _SILENT or not _is_plain(program):
+                break
+            yield _head(program, words[1:]), words
+            words = _inner(program, words[1:])
+
+
+def _parts(command: str) -> "Iterator[str]":
+    """Split a line of shell at its operators outside of quotes; a here-document is left out."""
+    command = command.partition("<<")[0]
+    part, quote = [], ""
+    for char in command:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "&|;\n(){}`":
+            yield "".join(part)
+            part = []
+            continue
+        part.append(char)
+    yield "".join(part)
+
+
+def _unwrapped(words: "list[str]") -> "list[str]":
+    """Return the words from the program on: without assignments, and without sudo, env and the like."""
+    place = 0
+    while place < len(words):
+        word = words[place]
+        is_assignment = "=" in word and word.partition("=")[0].replace("_", "a").isalnum()
+        if not (is_assignment or word.lower() in _WRAPPERS or word in ("$", "") or place and word.startswith("-")):
+            break
+        place += 1
+    return words[place:]
+
+
+def _inner(program: str, rest: "list[str]") -> "list[str]":
+    """Return the command that another one runs: behind `uv run`, `npx` or `python -m`."""
+    if program in _PYTHONS:
+        return rest[rest.index("-m") + 1 :] if "-m" in rest[:3] else []
+    plain = [place for place, word in enumerate(rest) if not word.startswith("-")]
+    if program in _RUNNERS and plain and rest[plain[0]] != "run":
+        return rest[plain[0] :]
+    if plain and rest[plain[0]] in _RUN_THROUGH.get(program, ()):
+        return [word for word in rest[plain[0] + 1 :] if not word.startswith("-")]
+    return []
+
+
+def _head(program: str, rest: "list[str]") -> "list[str]":
+    """Return the program and its sub-commands, at most two."""
+    plain = [word for word in rest if not word.startswith("-")]
+    head = [program]
+    if plain and _is_plain(plain[0]) and program not in _PYTHONS:
+        head.append(plain[0].lower())
+        if plain[0] in _LONG and len(plain) > 1 and _is_plain(plain[1]):
+            head.append(plain[1].lower())
+    return head
+
+
+def _is_plain(word: str) -> bool:
+    """Return True for a word that can be a program or a sub-command: letters, digits and a few marks."""
+    bare = word.replace("-", "").replace("_", "").replace(":", "").replace(".", "")
+    return bool(bare) and len(word) <= 40 and word[0].isalpha() and bare.isalnum() and word.isascii()
+
+
+def _keys_of_command(command: str, root: str) -> "list[str]":
+    """Return the keys of a command that is run: its head in all lengths, its activity, the files that it names."""
+    keys: list[str] = []
+    for head, words in heads(command):
+        for length in range(len(head), 0, -1):
+            name = " ".join(head[:length])
+            keys.append(f"c:{name}")
+            if name in _ACTIVITIES:
+                keys.append(f"a:{_ACTIVITIES[name]}")
+        if len(head) > 1 and head[1] in ("deploy", "publish", "migrate"):
+            keys.append({"deploy": "a:deploy", "publish": "a:release", "migrate": "a:migration"}[head[1]])
+        for word in words[1:]:
+            if "/" in word or "." in word.strip("."):
+                keys += _keys_of_path(word, root) if not word.startswith("-") and "://" not in word else []
+    for token in (tokens := _tokens(command)):
+        if "." in token.strip(".") and "/" not in token:
+            keys.append(f"b:{token.strip('.').lower()}")
+    return keys + _symbols(tokens)
+
+
+def _named_command(span: str) -> "list[str]":
+    """Return the key of a command that a memory quotes, in its full length; the program alone if that says enough."""
+    if len(span) > MAX_COMMAND_CHARS or not span.strip():
+        return []
+    keys = []
+    for head, _ in heads(span):
+        keys.append(f"c:{' '.join(head)}")
+        if len(head) > 1 and head[0] not in _SUBCOMMANDS and head[0] not in _WORDS_TOO:
+            keys.append(f"c:{head[0]}")
+    return keys
+
+
+def _commands_in_words(content: str) -> "list[str]":
+    """Return the keys of commands in running text: `git push`, "run Vale", `DEBUG=1 server`."""
+    keys: list[str] = []
+    words = [word.strip(".,;:!?()[]\"'*") for word in content.split()]
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        program = word.lower()
+        if not _is_plain(following):
+            continue
+        if program in _SUBCOMMANDS and following.islower() or following in _WORDS_TOO.get(program, ()):
+            keys.append(f"c:{program} {following}")
+        elif program in _RUN_WORDS or "=" in word and word.partition("=")[0].isupper():
+            keys.append(f"c:{following.lower()}")
+    return keys
+
+
+# The file
+
+
+def hashed(key: bytes, name: str) -> bytes:
+    """Return the hash of a key of a call or a memory, as the file has it."""
+    return blake2b(name.encode("utf-8", "surrogatepass"), key=key, digest_size=4).digest()
+
+
+def file_name(key: bytes, name: str) -> str:
+    """Return the name of the file of a space or a place: it does not show what it is."""
+    return blake2b(name.encode("utf-8", "surrogatepass"), key=key, digest_size=12).hexdigest()
+
+
+def found_in(data: bytes, mark: bytes) -> "list[int]":
+    """Return the ids of the memories that have the key with this hash, in the order of the file."""
+    ids: list[int] = []
+    place = data.find(mark, HEADER_BYTES)
+    while place >= 0:
+        if place % RECORD_BYTES == 0:
+            if len(number := data[place + 4 : place + RECORD_BYTES]) == 4:
+                ids.append(int.from_bytes(number, "little"))
+            place += RECORD_BYTES - 1
+        place = data.find(mark, place + 1)
+    return ids
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a file; b"" if there is none."""
+    try:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return b""
+    try:
+        data = os.read(file, os.fstat(file).st_size)
+    finally:
+        os.close(file)
+    return data
+
+
+def place_of(folder: str, key: bytes, cwd: str) -> "tuple[str, str]":
+    """Return the root of the project around a folder of the disk, and the file of its space; "" if none is known."""
+    here = os.path.realpath(cwd)
+    for _ in range(MOST_FOLDERS_UP):
+        if name := read_file(f"{folder}/{PLACE_PREFIX}{file_name(key, here)}"):
+            return here, name.decode("ascii", "replace")
+        above = os.path.dirname(here)  # noqa: PTH120 (pathlib is slow to import)
+        if above == here:
+            break
+        here = above
+    return "", ""
+
+
+def concerns(home: str, cwd: str, call: Call) -> bool:
+    """Return True if a memory may concern the tool call: only then is it worth opening the memory.
+
+    True also if KEPT_PROJECT chooses the project, because a place on the disk does not tell which one that is.
+    """
+    folder = f"{home}/{FOLDER}"
+    key = read_file(f"{folder}/{KEY_FILE}")
+    if not key:
+        return False
+    if os.environ.get("KEPT_PROJECT"):
+        return True
+    root, own = place_of(folder, key, cwd)
+    spaces = [read_file(f"{folder}/{name}") for name in (own, file_name(key, "global")) if name]
+    if not any(len(data) > HEADER_BYTES for data in spaces):
+        return False
+    keys = keys_of_call(call, root)
+    return any(found_in(data, hashed(key, name)) for data in spaces for name in keys)
