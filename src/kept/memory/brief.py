@@ -18,6 +18,7 @@ from kept.memory import read, receipts
 from kept.memory.context import Comparer, Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
+from kept.memory.told import Moment
 from kept.model import GLOBAL, Actor, Briefing, Entry, Memory, Recalled, replace
 from kept.ports import Reader
 from kept.recall import Request
@@ -65,7 +66,9 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
     session: str
     event: str
+    moment: Moment = "prompt"
     is_compacted: bool = False  # the host has just compacted its context, or is about to
+    is_resumed: bool = False  # the host brings back the context that the session had
 
 
 def briefing(context: Context, request: BriefingRequest, *, on_new_session: NewSession | None = None) -> Briefing:
@@ -263,7 +266,14 @@ def delivery_note(context: Context, delivery: Delivery, block: str, told: Sequen
     """
     if context.person is not None and any(memory.space == GLOBAL for memory in told):
         block = f"{len(block)} characters, not kept: global memory was among them."
-    return {"agent": context.actor.name, "session": delivery.session, "event": delivery.event, "block": block}
+    note = {
+        "agent": context.actor.name,
+        "session": delivery.session,
+        "event": delivery.event,
+        "moment": delivery.moment,
+        "block": block,
+    }
+    return note | {"is_resumed": True} if delivery.is_resumed else note
 
 
 def _named(told: Gathered) -> list[Memory]:

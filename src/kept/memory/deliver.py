@@ -1,4 +1,4 @@
-"""Texts that an agent is given without asking: at the start of a session, for a prompt, after an error.
+"""Texts that an agent is given without asking: at a start, for a prompt, after an error, for a sub-agent's task.
 
 `memory.deliveries`, for hooks. Each is marked, so that it is recognised and not captured when a transcript repeats it;
 has at most MAX_CHARS characters, which is less than any host cuts; and leaves a receipt with the text byte for byte.
@@ -15,12 +15,14 @@ from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
 from kept.memory.receipts import body, save_notes
+from kept.memory.told import Moment
 from kept.model import Memory, Recalled
 from kept.recall import Request
 
 MAX_CHARS = 9_500  # Claude Code puts more than 10,000 characters into a file, and Codex cuts at about 10 KB
 START_TOKENS = 2_000
 PROMPT_TOKENS = 1_000
+SUBAGENT_TOKENS = 400
 MARK_TOKENS = 20  # of the mark around the text
 MOST_ERRORS = 3
 ERROR_CHARS = 4_000  # of an output: its beginning and its end name the error
@@ -28,16 +30,27 @@ KNOWN = "This error is known in this project. Check whether the fix still applie
 
 
 class Listener(Struct, frozen=True, kw_only=True):
-    """Who is given a text: the session of an agent, at one of its events, in the style that it reads best."""
+    """Who is given a text: the session of an agent, at one of its events, in the style that it reads best.
+
+    `files` are those of the session's last tool calls. `is_resumed`: the agent brings back the context of the session,
+    so that everything told in it is still in view.
+    """
 
     session: str
     event: str
     style: str = "text"
+    files: tuple[str, ...] = ()
     is_compacted: bool = False
+    is_resumed: bool = False
 
-    @property
-    def delivery(self) -> Delivery:
-        return Delivery(session=self.session, event=self.event, is_compacted=self.is_compacted)
+    def delivery(self, moment: Moment) -> Delivery:
+        return Delivery(
+            session=self.session,
+            event=self.event,
+            moment=moment,
+            is_compacted=self.is_compacted,
+            is_resumed=self.is_resumed,
+        )
 
 
 class Deliveries:
@@ -51,14 +64,25 @@ class Deliveries:
         from kept.memory import views  # not for a prompt, which has less time
 
         views.take_edits(self._context)
-        return self._briefed("", START_TOKENS, listener)
+        return self._briefed("", START_TOKENS, listener, "start")
 
     def for_prompt(self, prompt: str, listener: Listener) -> str:
         """Write what fits a prompt; nothing when nothing does."""
         said = text.without_delivered(prompt).strip()
-        return self._briefed(said, PROMPT_TOKENS, listener) if said else ""
+        return self._briefed(said, PROMPT_TOKENS, listener, "prompt") if said else ""
 
-    def for_error(self, output: str, listener: Listener) -> str:
+    def for_subagent(self, task: str, listener: Listener) -> str:
+        """Write a few lines for the task that a sub-agent was given; nothing when nothing fits it."""
+        said = text.without_delivered(task).strip()
+        return self._briefed(said, SUBAGENT_TOKENS, listener, "subagent") if said else ""
+
+    def on_compaction(self, listener: Listener) -> None:
+        """Note that the context of a session was compacted, so that lost lines are told again."""
+        noted = {"kind": "compaction", "question": {"query": ""}}
+        noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
+        save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
+
+    def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error, by its signature; nothing when the error is new."""
         if not output.strip() or self._context.is_off(listener.session):
             return ""
@@ -69,19 +93,19 @@ class Deliveries:
         self._note(_shortened(output), known, block, listener)
         return block
 
-    def _briefed(self, prompt: str, budget_tokens: int, listener: Listener) -> str:
+    def _briefed(self, prompt: str, budget_tokens: int, listener: Listener, moment: Moment) -> str:
         request = brief.BriefingRequest(
             prompt=prompt,
             budget_tokens=min(budget_tokens, self._context.settings.briefing_max_tokens) - MARK_TOKENS,
             remaining_tokens=None,
             style=listener.style,
-            files=(),
+            files=listener.files,
             session=listener.session,
             task=None,
             shares=None,
             head_tail=0,
             max_chars=MAX_CHARS - len(text.delivered("x")),
-            delivery=listener.delivery,
+            delivery=listener.delivery(moment),
         )
         if self._context.is_off(listener.session):
             return ""
@@ -102,7 +126,7 @@ class Deliveries:
                     "entries": [{"ref": one.ref, "uid": one.uid, "why": "same error"} for one in told],
                 }
             ],
-            **brief.delivery_note(self._context, listener.delivery, block, told),
+            **brief.delivery_note(self._context, listener.delivery("failure"), block, told),
         }
         with suppress(KeptError):  # a full disk, say: the text is given all the same
             save_notes(

@@ -33,11 +33,12 @@ class Explained(Struct, frozen=True, kw_only=True):
 
     For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
     shared message also its recipient. For a text that an agent was given without asking (`event`: at which of its
-    events) also the agent, the session, and the text as it was given.
+    events, `moment`: start, prompt, action, failure or subagent) also the agent, the session, and the text as it was
+    given.
     """
 
     receipt: str
-    kind: Literal["recall", "briefing", "share", "known_error"] = "recall"
+    kind: Literal["recall", "briefing", "share", "known_error", "action", "compaction"] = "recall"
     at: datetime
     question: Request
     words: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     session: str | None = None
     event: str | None = None
+    moment: str | None = None
     block: str = ""
     degraded: str | None = None
     took_ms: float = 0.0
@@ -75,7 +77,7 @@ def save_notes(
     """
     receipt = None
     if session is not None:
-        session = _safe(session)
+        session = safe_session(session)
         body = body | {"session": session}
     for storage in storages:
         links, uses = _ids_in(storage, linked)[:MOST_LINKED], _ids_in(storage, used)
@@ -209,14 +211,14 @@ def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained
 def explain_session(session: str | None, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
     """What a session was given without asking, newest first; None: everything that was asked and given."""
     found: list[Explained] = []
-    name = None if session is None else _safe(session)
+    name = None if session is None else safe_session(session)
     for storage in filter(holds_receipts, storages):
         with storage.reading() as reader:
             found += [_explained(*note) for note in reader.receipts_of(name, limit=limit)]
     return found
 
 
-def _safe(session: str) -> str:
+def safe_session(session: str) -> str:
     """Return the id under which a session's receipts are kept. It comes from a host, and no other check sees it."""
     return redact(session).text
 
