@@ -5,6 +5,7 @@ beside this module take it as their first argument. Rule: every read and every c
 and `write`, which ask `access`; one call is one group of events in the journal.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -349,6 +350,18 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         with storage.reading() as reader:
             return any(pause.session in (None, session) for pause in reader.all(Pause))
 
+    def follow(self, storage: Storage) -> None:
+        """Bring the anchors of a space up to date, by which hooks find the memories that concern a tool call."""
+        from kept.memory import anchors  # not for a recall or a prompt, which change nothing
+
+        anchors.follow(self.spaces.home(), storage, None if storage.space == GLOBAL else self._place)
+
+    @cached_property
+    def _place(self) -> str | None:
+        """The folder of the project, as the disk names it."""
+        folder = self.spaces.folder()
+        return None if folder is None else os.path.realpath(folder)
+
     # Signals, always after the fact
 
     def tell_read(self, memories: Iterable[Memory]) -> None:
@@ -356,7 +369,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         self.signals.tell_read("memory", ((memory.space, len(memory.content)) for memory in memories))
 
     def tell_write(self, storage: Storage, delta: int) -> None:
-        """Signal that a space has changed, and by how many live memories it has grown."""
+        """Signal that a space has changed, and by how many live memories it has grown. Its anchors follow."""
+        self.follow(storage)
         self.signals.emit("memory:write", type="memory", path=storage.space, delta=delta)
 
 

@@ -89,6 +89,10 @@ class Spaces(Protocol):
         """
         return []
 
+    def home(self) -> Path | None:
+        """The home that the spaces are in; None for a portable file."""
+        return None
+
     def settings_file(self) -> Path | None:
         """The project's settings file; None before the project exists, and for a portable file."""
         return None
@@ -237,6 +241,9 @@ class HomeSpaces(Spaces):
         folders = [(project.space, project.folder) for project in projects if not project.team]
         databases = [(space, self._home.files(folder).database) for space, folder in (*folders, (GLOBAL, None))]
         return [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
+
+    def home(self) -> Path | None:
+        return self._home.root
 
     def folder(self) -> Path | None:
         place, project = self._located.place, self._located.project

@@ -1,0 +1,195 @@
+"""The files of anchors: which memory concerns which file, symbol or command, found by hashes (`kept.anchors`).
+
+Derived from the memories, one file for each space in `hook/anchors` of the home. A file says how far it has followed
+the journal of its space; `follow` brings it up to the newest event, and starts again where the journal is another one.
+`Context.tell_write` calls it after every change, and the start of a session for changes of other machines.
+Rule: a file has the anchors of live memories only. Those of an erased memory go at once, and no word is ever in it.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from kept.anchors import (
+    FOLDER,
+    HEADER_BYTES,
+    KEY_FILE,
+    MAGIC,
+    PLACE_PREFIX,
+    RECORD_BYTES,
+    file_name,
+    found_in,
+    hashed,
+    keys_of_memory,
+    read_file,
+)
+from kept.errors import KeptError
+from kept.model import Event, Memory, replace
+from kept.ports import ANYWHERE, LIVE, Reader, Storage
+from kept.projects.files import locked, make_private_directory, replace_file, warn
+
+KEY_BYTES = 32
+MOST_KEYS = 60  # of one memory: a text that names more is a list
+PAGE = 500  # memories that are read at once
+MOST_EVENTS = 500  # beyond that, reading all memories takes less time than following the journal
+MAX_ID = 2**32 - 1
+LOCK_S = 1.0
+KINDS = ("warning", "decision", "convention", "preference", "error", "pattern", "architecture", "discovery", "fact")
+
+
+def is_anchored(memory: Memory) -> bool:
+    """Return True if the memory may be told at an action: vouched for by an agent or a person, and no mere candidate."""
+    if memory.is_archived or memory.is_low_trust or memory.scope != "memory" or memory.kind not in KINDS:
+        return False
+    return memory.status != "candidate" or memory.tier in ("project", "global")
+
+
+def keys_of(memory: Memory) -> list[str]:
+    """Return the keys of a memory, with the signature of an error and without end."""
+    keys = keys_of_memory(memory.content, memory.files)
+    if signature := (memory.data or {}).get("signature"):
+        keys.insert(0, f"e:{signature}")
+    return keys[:MOST_KEYS]
+
+
+def follow(home: Path | None, storage: Storage, place: str | None = None) -> None:
+    """Bring the file of a space up to date. `place` is the folder of the project, by which a hook finds the file.
+
+    A file that cannot be written is left as it is: the next change brings it up to date.
+    """
+    if home is None:
+        return
+    try:
+        with suppress(KeptError):
+            _AnchorFile(home, storage.space).follow(storage, place)
+    except OSError as error:
+        warn("the anchors of %s could not be written: %s", storage.space, type(error).__name__)
+
+
+class Anchors:
+    """The anchors of some spaces, read once, to find memories by keys."""
+
+    def __init__(self, home: Path, spaces: Sequence[str]) -> None:
+        folder = str(home / FOLDER)
+        self._key = read_file(f"{folder}/{KEY_FILE}")
+        self._data = {
+            space: read_file(f"{folder}/{file_name(self._key, space)}") for space in spaces if self._key
+        }
+
+    def ids(self, key: str) -> dict[str, list[int]]:
+        """Return for each space the ids of the memories that have the key."""
+        if not self._key:
+            return {}
+        mark = hashed(self._key, key)
+        return {space: ids for space, data in self._data.items() if (ids := found_in(data, mark))}
+
+
+class _AnchorFile:
+    """The file of one space. A run of records belongs to each memory; the first of them is the hash of its uid."""
+
+    def __init__(self, home: Path, space: str) -> None:
+        self._folder = home / FOLDER
+        self._space = space
+        self._key = b""
+
+    def follow(self, storage: Storage, place: str | None) -> None:
+        self._key = read_file(f"{self._folder}/{KEY_FILE}") or self._make_key()
+        name = file_name(self._key, self._space)
+        if place is not None:
+            self._note_place(place, name)
+        with locked(self._folder / "lock", timeout_s=LOCK_S), storage.reading() as reader:
+            self._catch_up(reader, self._folder / name)
+
+    def _make_key(self) -> bytes:
+        make_private_directory(self._folder.parent)
+        make_private_directory(self._folder)
+        with locked(self._folder / "lock", timeout_s=LOCK_S):
+            key = read_file(f"{self._folder}/{KEY_FILE}")
+            if not key:
+                replace_file(self._folder / KEY_FILE, key := os.urandom(KEY_BYTES))
+            return key
+
+    def _note_place(self, root: str, name: str) -> None:
+        """Note which space a folder of the disk belongs to."""
+        path = f"{self._folder}/{PLACE_PREFIX}{file_name(self._key, root)}"
+        if read_file(path) != name.encode():
+            replace_file(Path(path), name.encode())
+
+    def _catch_up(self, reader: Reader, path: Path) -> None:
+        data = read_file(str(path))
+        events = _events_since(reader, data)
+        if events is None:
+            newest = reader.events(newest_first=True, limit=1)
+            mark = _mark_of(newest[0]) if newest else MAGIC.ljust(HEADER_BYTES, b"\0")
+            replace_file(path, mark + b"".join(self._runs(_all_live(reader))))
+            return
+        if not events:
+            return
+        mark = _mark_of(events[-1])
+        uids = dict.fromkeys(event.subject for event in events if ":" not in event.subject)
+        changed, added = self._changed(reader, data, uids)
+        if changed is not None:
+            replace_file(path, mark + changed[HEADER_BYTES:] + added)
+            return
+        with os.fdopen(os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)), "wb", 0) as file:
+            if added:  # before the header: what is added twice is noticed, what is missed is not
+                file.seek(len(data) - len(data) % RECORD_BYTES)
+                file.write(added)
+            file.seek(0)
+            file.write(mark)
+
+    def _changed(self, reader: Reader, data: bytes, uids: Iterable[str]) -> tuple[bytes | None, bytes]:
+        """Return the file without the runs that no longer hold, None if all of them do, and the runs to add."""
+        kept, added = data, b""
+        for uid in uids:
+            memory = next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
+            run = b"".join(self._runs([memory] if memory is not None else []))
+            start, end = self._run_of(kept, uid)
+            if kept[start:end] == run:
+                continue
+            kept = kept[:start] + kept[end:]
+            added += run
+        return (None if kept == data else kept), added
+
+    def _runs(self, memories: Iterable[Memory]) -> Iterator[bytes]:
+        for memory in memories:
+            if is_anchored(memory) and memory.id <= MAX_ID and (keys := keys_of(memory)):
+                number = memory.id.to_bytes(4, "little")
+                yield b"".join(hashed(self._key, key) + number for key in (f"u:{memory.uid}", *keys))
+
+    def _run_of(self, data: bytes, uid: str) -> tuple[int, int]:
+        """Return where the run of a memory begins and ends; both are 0 if it has none."""
+        mark = hashed(self._key, f"u:{uid}")
+        place = data.find(mark, HEADER_BYTES)
+        while place >= 0 and place % RECORD_BYTES:
+            place = data.find(mark, place + 1)
+        if place < 0:
+            return 0, 0
+        number, end = data[place + 4 : place + RECORD_BYTES], place
+        while data[end + 4 : end + RECORD_BYTES] == number:
+            end += RECORD_BYTES
+        return place, end
+
+
+def _all_live(reader: Reader) -> Iterator[Memory]:
+    after = None
+    while page := reader.select(LIVE, limit=PAGE, after=after):
+        yield from page
+        after = page[-1].id
+
+
+def _mark_of(event: Event) -> bytes:
+    """Return the header of a file that has followed the journal up to this event."""
+    return MAGIC + event.seq.to_bytes(8, "little") + event.hash.encode()[:8].ljust(8, b"\0")
+
+
+def _events_since(reader: Reader, data: bytes) -> list[Event] | None:
+    """Return the events that a file has not followed yet; None if it has to be made again."""
+    if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
+        return None
+    followed = int.from_bytes(data[8:16], "little")
+    events = reader.events(after=followed - 1, limit=MOST_EVENTS + 2)
+    if not events or _mark_of(events[0]) != data[:HEADER_BYTES] or len(events) > MOST_EVENTS + 1:
+        return None
+    return events[1:]
