@@ -65,6 +65,10 @@ _RUN_THROUGH = {
     "yarn": ("exec", "dlx"),
     "bundle": ("exec",),
 }
+GENERAL = frozenset(  # programs that say nothing about the work
+    "python python3 py node deno ruby perl php java sh bash zsh fish pwsh cat ls grep rg find sed awk head tail wc sort cp "
+    "mv mkdir touch chmod curl wget tar zip unzip du df ps kill which man less more tee xargs diff env date tmux ssh".split()
+)
 _LONG = ("run", "compose", "exec")  # sub-commands that have a sub-command
 _PYTHONS = ("python", "python3", "py", "pypy3")
 _SILENT = ("cd", "echo", "export", "set", "true", "false", "source", "[", "test", "printf", "sleep", "fi", "done")
@@ -209,6 +213,11 @@ def activities_in(content: str) -> "list[str]":
 def activities_of(command: str) -> "list[str]":
     """Return the activities that a shell command is."""
     return list(dict.fromkeys(key[2:] for key in _keys_of_command(command[:MAX_COMMAND_CHARS], "") if key[:2] == "a:"))
+
+
+def is_general(program: str) -> bool:
+    """Return True for a program that is used for everything, or whose sub-command says what it does."""
+    return program in GENERAL or program in _SUBCOMMANDS or program in _WORDS_TOO
 
 
 def relative(path: str, root: str) -> str:
@@ -400,7 +409,7 @@ def _commands_in_words(content: str) -> "list[str]":
     """Return the keys of commands in running text: `git push`, "run Vale", `DEBUG=1 server`."""
     keys: list[str] = []
     words = [word.strip(".,;:!?()[]\"'*") for word in content.split()]
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, words[1:], strict=False):
         program = word.lower()
         if not _is_plain(following):
             continue

@@ -354,10 +354,10 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Bring the anchors of a space up to date, by which hooks find the memories that concern a tool call."""
         from kept.memory import anchors  # not for a recall or a prompt, which change nothing
 
-        anchors.follow(self.spaces.home(), storage, None if storage.space == GLOBAL else self._place)
+        anchors.follow(self.spaces.home(), storage, None if storage.space == GLOBAL else self.place)
 
     @cached_property
-    def _place(self) -> str | None:
+    def place(self) -> str | None:
         """The folder of the project, as the disk names it."""
         folder = self.spaces.folder()
         return None if folder is None else os.path.realpath(folder)

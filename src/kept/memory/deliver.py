@@ -6,10 +6,12 @@ Rule: nothing to say is an empty text. What fails is raised: a hook reports it, 
 """
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from kept import text
+from kept.anchors import Call
 from kept.errors import KeptError
 from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
@@ -18,6 +20,9 @@ from kept.memory.receipts import body, save_notes
 from kept.memory.told import Moment
 from kept.model import Memory, Recalled
 from kept.recall import Request
+
+if TYPE_CHECKING:
+    from kept.memory.actions import Said
 
 MAX_CHARS = 9_500  # Claude Code puts more than 10,000 characters into a file, and Codex cuts at about 10 KB
 START_TOKENS = 2_000
@@ -81,6 +86,12 @@ class Deliveries:
         noted = {"kind": "compaction", "question": {"query": ""}}
         noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
         save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
+
+    def for_action(self, call: Call, listener: Listener) -> "Said":
+        """Write the lines that concern a tool call, or the reason to refuse it; nothing if no memory concerns it."""
+        from kept.memory import actions  # not for a prompt, which has less time
+
+        return actions.for_action(self._context, call, listener.delivery("action"))
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error, by its signature; nothing when the error is new."""

@@ -27,12 +27,14 @@ class Told(Struct, frozen=True, kw_only=True):
 
     `session` is since the beginning, `context` since the last compaction or start, `turn` since the last prompt.
     `lines` are the texts without a uid that the present context was told: names of tasks, lines of summaries.
+    `prompt` is the prompt of the present turn, without its secrets; "" if there was none yet.
     """
 
     session: _Moments = {}
     context: _Moments = {}
     turn: _Moments = {}
     lines: frozenset[str] = frozenset()
+    prompt: str = ""
 
     def at(self, *moments: Moment, since: Literal["session", "context", "turn"] = "context") -> frozenset[str]:
         """Return the uids of the memories that were told at one of these moments; at any moment if none is named."""
@@ -58,6 +60,7 @@ def told_in(context: Context, session: str) -> Told:
 def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
     session, context, turn = (defaultdict[str, set[str]](set) for _ in range(3))
     lines: set[str] = set()
+    prompt = ""
     is_turn = is_context = True
     for body in newest_first:
         moment = body.get("moment")
@@ -68,9 +71,17 @@ def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
                 told[uid].add(moment)
         if is_context and moment in EARLY:
             lines.update(body.get("lines", ()))
+        if is_turn and moment == "prompt":
+            prompt = str(body.get("question", {}).get("query", ""))
         is_context = is_context and not begins_context(body)
         is_turn = is_turn and is_context and moment != "prompt"
-    return Told(session=_frozen(session), context=_frozen(context), turn=_frozen(turn), lines=frozenset(lines))
+    return Told(
+        session=_frozen(session),
+        context=_frozen(context),
+        turn=_frozen(turn),
+        lines=frozenset(lines),
+        prompt=prompt,
+    )
 
 
 def begins_context(body: Mapping[str, Any]) -> bool:

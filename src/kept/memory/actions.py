@@ -1,0 +1,184 @@
+"""Lines for a tool call: rules, warnings and decisions that concern the file, symbol or command at hand.
+
+`memory.deliveries.for_action`, for hooks. The anchors (`memory.anchors`) name the memories that have a key in common
+with the call; they are ranked by how much that key tells, and by the words that they share with the prompt of the turn.
+Rule: a few lines or none. Each is told once at the actions of a session, and not if the prompt of the turn told it.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import log2
+
+from msgspec import Struct
+
+from kept import text
+from kept.anchors import Call, is_general, keys_of_call, keys_of_memory
+from kept.errors import KeptError
+from kept.memory.anchors import Anchors, is_anchored, keys_of
+from kept.memory.brief import Delivery, delivery_note, memory_line
+from kept.memory.context import Context
+from kept.memory.receipts import body, save_notes
+from kept.memory.told import told_in
+from kept.model import Memory, Recalled
+from kept.ports import Reader
+from kept.recall import Request
+from kept.recall.stems import COMMON, WORTHLESS
+
+MOST_LINES = 2
+MOST_LOOKED_AT = 40  # memories, by how much their keys tell
+ENOUGH = 2.5  # of a rank: below it a memory is not told
+HEAD = "Concerns what you are doing:"
+
+# How much a key in common tells, if no other memory has it. A memory of the file itself comes first.
+_WORTH = {"f": 3.5, "b": 3.0, "s": 3.0, "c": 3.0, "d": 2.5, "a": 1.5}
+_WORTH_OF_ONE_WORD = {"c": 3.0, "d": 0.8}  # a program without a sub-command, a folder without the one above it
+_WORTH_OF_GENERAL = 0.5  # a program that is used for everything
+_OF_FILES = 1.0  # more, if the file is one of the memory's files, and not only named in its text
+_WORTH_OF_WORD = 0.8  # a telling word that the memory shares with the prompt of the turn
+_MOST_WORDS = 4
+_TELLING_SHARE = 0.05  # of the memories: a word that more of them have tells nothing
+_AT_LEAST = 3  # memories: in a small store no word is rare by its share
+_SAME_WORDS = 3  # telling words that two memories about the same thing share at least
+_SAME_OCCASION_S = 7 * 86_400  # what is said within a week belongs together
+
+# A text that only mentions a file, and has none of these words, reports what was done there.
+_RULES = frozenset(
+    "always never must don't dont doesn't isn't won't not no only before after until unless without instead need needs "
+    "require requires required should shouldn't cannot can't fail fails failed break breaks missing expect expects avoid "
+    "prefer prefers make sure ensure keep leave ask first rather worked works when if whenever every each rule".split()
+)
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """The text for a tool call, and the reason if the call is refused; both are "" if there is nothing to say."""
+
+    text: str = ""
+    refusal: str = ""
+
+
+class Concern(Struct, frozen=True, kw_only=True):
+    """A memory that concerns a call: how much, by which keys, and by which words of the prompt."""
+
+    memory: Memory
+    rank: float
+    keys: tuple[str, ...]
+    words: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        named = ", ".join(_spoken(key) for key in self.keys[:2])
+        return f"concerns {named}" + (f"; prompt: {', '.join(self.words)}" if self.words else "")
+
+
+def for_action(context: Context, call: Call, delivery: Delivery) -> Said:
+    """Write the lines that concern a tool call; nothing if none does.
+
+    A line that was told before keeps its place among the nearest: the next ones do not move up at the next call.
+    """
+    home = context.spaces.home()
+    if home is None or context.is_off(delivery.session):
+        return Said()
+    told = told_in(context, delivery.session)
+    silent = told.at("action", since="session") | told.at("prompt", since="turn")
+    nearest = [one for one in concerns(context, call, told.prompt) if one.rank >= ENOUGH][:MOST_LINES]
+    chosen = [one for one in nearest if one.memory.uid not in silent]
+    if not chosen:
+        return Said()
+    block = text.delivered("\n".join([HEAD, *(memory_line(one.memory) for one in chosen)]))
+    _note(context, chosen, block, delivery)
+    return Said(text=block)
+
+
+def concerns(context: Context, call: Call, prompt: str) -> list[Concern]:
+    """Return the memories that concern a call, the nearest first."""
+    home, storages = context.spaces.home(), context.readable()
+    if home is None:
+        return []
+    keys = keys_of_call(call, context.place or "")
+    anchors = Anchors(home, [storage.space for storage in storages])
+    shared = {key: anchors.ids(key) for key in keys}
+    found: list[Concern] = []
+    for storage in storages:
+        weights = _weights({key: len(ids.get(storage.space, ())) for key, ids in shared.items()})
+        by_id: dict[int, list[str]] = {}
+        for key, ids in shared.items():
+            for id in ids.get(storage.space, ()):
+                by_id.setdefault(id, []).append(key)
+        best = sorted(by_id, key=lambda id: -max(weights[key] for key in by_id[id]))[:MOST_LOOKED_AT]
+        with storage.reading() as reader:
+            memories = [memory for id in best if (memory := reader.get(Memory, id)) is not None]
+            words = _telling(reader, prompt)
+        found += [one for memory in memories if (one := _concern(memory, weights, words)) is not None]
+    found.sort(key=lambda one: (-one.rank, -one.memory.created_at.timestamp()))
+    return _newest_of_same(found)
+
+
+def _concern(memory: Memory, weights: Mapping[str, float], words: frozenset[str]) -> Concern | None:
+    """Return how a memory concerns the call; None if it does not, as where two hashes are alike."""
+    own = [key for key in keys_of(memory) if key in weights]
+    if not own or not is_anchored(memory):
+        return None
+    files = {key for path in memory.files for key in keys_of_memory("", [path])}
+    if files.isdisjoint(own) and _RULES.isdisjoint(memory.content.lower().replace("\u2019", "'").split()):
+        return None
+    worth = {key: weights[key] + _OF_FILES * (key in files) for key in own}
+    own.sort(key=lambda key: -worth[key])
+    named = {word for key in own for word in text.words(key[2:])}  # counted by their keys
+    shared = sorted((words & set(text.words(memory.content))) - named)
+    rank = worth[own[0]] + _WORTH_OF_WORD * min(len(shared), _MOST_WORDS)
+    return Concern(memory=memory, rank=rank, keys=tuple(own), words=tuple(shared))
+
+
+def _newest_of_same(found: Sequence[Concern]) -> list[Concern]:
+    """Leave out a memory if a newer one, which concerns the same call, is about the same thing."""
+    held = {one.memory.uid: _own_words(one.memory) for one in found}
+
+    def is_older(one: Concern, other: Concern) -> bool:
+        age_s = (other.memory.created_at - one.memory.created_at).total_seconds()
+        is_same = len(held[one.memory.uid] & held[other.memory.uid]) >= _SAME_WORDS
+        return age_s > _SAME_OCCASION_S and one.memory.kind == other.memory.kind and is_same
+
+    return [one for one in found if not any(is_older(one, other) for other in found)]
+
+
+def _own_words(memory: Memory) -> frozenset[str]:
+    return frozenset(word for word in text.words(memory.content) if word not in COMMON and word not in WORTHLESS)
+
+
+def _weights(counts: Mapping[str, int]) -> dict[str, float]:
+    """Return how much each key tells: the less, the more memories have it."""
+    weights = {}
+    for key, count in counts.items():
+        if count:
+            kind, name = key[0], key[2:]
+            is_one = " " not in name and "/" not in name
+            worth = _WORTH_OF_ONE_WORD.get(kind, _WORTH[kind]) if is_one else _WORTH[kind]
+            worth = _WORTH_OF_GENERAL if kind == "c" and is_general(name) else worth
+            weights[key] = worth / (1 + 0.25 * log2(count))
+    return weights
+
+
+def _telling(reader: Reader, prompt: str) -> frozenset[str]:
+    """Return the words of a prompt that few memories have."""
+    words = [word for word in dict.fromkeys(text.words(prompt)) if word not in COMMON and word not in WORTHLESS]
+    if not words:
+        return frozenset()
+    known = reader.statistics(words)
+    most = max(_AT_LEAST, _TELLING_SHARE * known.rows)
+    return frozenset(word for word, rows in known.rows_with.items() if 0 < rows <= most)
+
+
+def _spoken(key: str) -> str:
+    return f"{key[2:]}()" if key[0] == "s" and "." not in key else key[2:]
+
+
+def _note(context: Context, told: Sequence[Concern], block: str, delivery: Delivery) -> None:
+    memories = [one.memory for one in told]
+    entries = [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in told]
+    content = body(Request(query="", limit=MOST_LINES), Recalled()) | {
+        "kind": "action",
+        "sections": [{"name": "concerns", "entries": entries}],
+        **delivery_note(context, delivery, block, memories),
+    }
+    with suppress(KeptError):  # a full disk, say: the text is given all the same
+        save_notes(context.readable(), context.now(), body=content, named=memories, session=delivery.session)
