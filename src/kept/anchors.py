@@ -1,4 +1,4 @@
-"""Anchors: the files, folders, symbols and commands by which a memory belongs to a tool call, and the file that finds it.
+"""Anchors: the files, folders, symbols and commands by which a memory belongs to a tool call, and the file of them.
 
     f:  the end of a path, two parts or more       s:  a name with the shape of an identifier
     b:  the name of a file                         c:  a command: program and sub-command
@@ -12,6 +12,7 @@ Rule: this module imports nothing that Python does not have loaded at its start;
 
 import os
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
+from itertools import pairwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,26 +32,38 @@ MOST_FOLDERS_UP = 40
 # Every character that is part of no name, path or assignment becomes a space.
 _KEPT_CHARS = "_./-:@+~$="
 _SPLIT = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) not in _KEPT_CHARS}
-_SPLIT |= {ord(char): " " for char in "“”‘’„«»…—–→←•·、。，（）「」"}  # noqa: RUF001 (as people type them)
+_SPLIT |= {ord(char): " " for char in "“”‘’„«»…—–→←•·、。，（）「」"}
 
 # Programs with sub-commands, so that the program alone says little. Those that are English words count only before a
 # sub-command that is known.
-_SUBCOMMANDS = {
-    program: None
-    for program in (
-        "git hg jj npm pnpm yarn docker podman kubectl helm terraform cargo pip pip3 uv poetry pipenv pdm conda brew apt "
-        "apt-get dnf yum apk gem bundle rails rake mix dotnet mvn gradle gradlew composer artisan php gh glab aws gcloud "
-        "az heroku netlify vercel fly flyctl wrangler firebase alembic prisma knex deno bunx npx uvx pipx nx turbo lerna "
-        "systemctl manage.py django-admin flask"
-    ).split()
-}
+_SUBCOMMANDS = frozenset(
+    "git hg jj npm pnpm yarn docker podman kubectl helm terraform cargo pip pip3 uv poetry pipenv pdm conda brew apt "
+    "apt-get dnf yum apk gem bundle rails rake mix dotnet mvn gradle gradlew composer artisan gh glab aws gcloud az "
+    "heroku netlify vercel fly flyctl wrangler firebase alembic prisma knex bunx npx uvx pipx nx turbo lerna systemctl "
+    "manage.py django-admin flask".split()
+)
 _WORDS_TOO = {
     "go": ("test", "build", "mod", "vet", "run", "fmt", "generate", "install", "get"),
     "bun": ("run", "test", "install", "add", "build", "x"),
     "make": ("test", "build", "lint", "install", "clean", "release", "check", "deploy", "format"),
     "just": ("test", "build", "lint", "release", "check", "deploy"),
 }
-_WRAPPERS = ("sudo", "doas", "env", "time", "nohup", "exec", "command", "nice", "xargs", "then", "do", "else", "if", "!")
+_WRAPPERS = (
+    "sudo",
+    "doas",
+    "env",
+    "time",
+    "nohup",
+    "exec",
+    "command",
+    "nice",
+    "xargs",
+    "then",
+    "do",
+    "else",
+    "if",
+    "!",
+)
 _RUNNERS = ("npx", "bunx", "uvx", "pnpx", "pipx")
 _RUN_THROUGH = {
     "uv": ("run",),
@@ -66,8 +79,9 @@ _RUN_THROUGH = {
     "bundle": ("exec",),
 }
 GENERAL = frozenset(  # programs that say nothing about the work
-    "python python3 py node deno ruby perl php java sh bash zsh fish pwsh cat ls grep rg find sed awk head tail wc sort cp "
-    "mv mkdir touch chmod curl wget tar zip unzip du df ps kill which man less more tee xargs diff env date tmux ssh".split()
+    "python python3 py node deno ruby perl php java sh bash zsh fish pwsh cat ls grep rg find sed awk head tail wc "
+    "sort cp mv mkdir touch chmod curl wget tar zip unzip du df ps kill which man less more tee xargs diff env date tmux "
+    "ssh".split()
 )
 _LONG = ("run", "compose", "exec")  # sub-commands that have a sub-command
 _PYTHONS = ("python", "python3", "py", "pypy3")
@@ -111,15 +125,43 @@ _ACTIVITY_OF = {
     "test": (
         *("pytest", "tox", "nox", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest", "playwright", "unittest"),
         *("npm test", "pnpm test", "yarn test", "bun test", "go test", "cargo test", "cargo nextest", "mix test"),
-        *("make test", "just test", "dotnet test", "mvn test", "gradle test", "gradlew test", "rails test", "deno test"),
-        *("npm run test", "pnpm run test", "yarn run test", "bun run test", "manage.py test", "nx test", "turbo test"),
+        *(
+            "make test",
+            "just test",
+            "dotnet test",
+            "mvn test",
+            "gradle test",
+            "gradlew test",
+            "rails test",
+            "deno test",
+        ),
+        *("npm run test", "pnpm run test", "yarn run test", "bun run test", "manage.py test"),
+        *("nx test", "turbo test"),
     ),
     "deletion": ("rm", "rmdir", "unlink", "shred", "del", "git rm", "git clean", "dropdb"),
     "install": (
-        *("npm install", "npm i", "npm ci", "npm add", "pnpm add", "pnpm install", "pnpm i", "yarn add", "yarn install"),
-        *("bun add", "bun install", "pip install", "pip3 install", "uv add", "uv pip", "uv sync", "poetry add"),
-        *("poetry install", "pipenv install", "cargo add", "cargo install", "go get", "go install", "gem install"),
-        *("bundle install", "bundle add", "composer require", "brew install", "apt install", "apt-get install"),
+        *(
+            "npm install",
+            "npm i",
+            "npm ci",
+            "npm add",
+            "pnpm add",
+            "pnpm install",
+            "pnpm i",
+            "yarn add",
+            "yarn install",
+        ),
+        *("bun add", "bun install", "pip install", "pip3 install", "uv add", "uv pip", "uv sync"),
+        *("poetry add", "poetry install", "pipenv install", "cargo add", "cargo install", "go get", "go install"),
+        *(
+            "gem install",
+            "bundle install",
+            "bundle add",
+            "composer require",
+            "brew install",
+            "apt install",
+            "apt-get install",
+        ),
         *("mix deps.get", "conda install", "dotnet add", "apk add"),
     ),
     "deploy": (
@@ -135,15 +177,33 @@ _ACTIVITY_OF = {
     ),
 }
 _ACTIVITIES = {command: activity for activity, commands in _ACTIVITY_OF.items() for command in commands}
+_ACTIVITY_OF_SUBCOMMAND = {"deploy": "deploy", "publish": "release", "migrate": "migration"}  # of any program
 
 # The words by which a rule speaks of an activity. A word with a space is looked for in the text.
 _ACTIVITY_WORDS = {
     "commit": ("commit", "commits", "committing", "committed", "committen"),
     "push": ("push", "pushing", "pushed", "force-push", "pushes"),
     "merge": ("merge", "merging", "rebase", "rebasing"),
-    "release": ("release", "releases", "releasing", "publish", "publishing", "tag a", "version bump", "bump the version"),
+    "release": (
+        "release",
+        "releases",
+        "releasing",
+        "publish",
+        "publishing",
+        "tag a",
+        "version bump",
+        "bump the version",
+    ),
     "migration": ("migration", "migrations", "migrate", "migrating", "schema change", "change the schema"),
-    "test": ("run the tests", "run tests", "running the tests", "running tests", "test suite", "test run", "tests pass"),
+    "test": (
+        "run the tests",
+        "run tests",
+        "running the tests",
+        "running tests",
+        "test suite",
+        "test run",
+        "tests pass",
+    ),
     "deletion": ("delete", "deleting", "remove files", "removing files", "rm -rf"),
     "install": ("dependency", "dependencies", "install", "installing", "new package", "new packages"),
     "deploy": ("deploy", "deploying", "deployment", "deploys", "rollout"),
@@ -254,7 +314,7 @@ def _named_path(token: str) -> "list[str]":
         path = path[path.index("/") + 1 :]
     is_folder = path.endswith("/")
     path = path.strip("/")
-    if len(path) < 3 or path[:1].isdigit() and "/" not in path:
+    if len(path) < 3 or (path[:1].isdigit() and "/" not in path):
         return []
     if is_folder:
         return [f"d:{path}"]
@@ -271,19 +331,20 @@ def _symbols(tokens: "Iterable[str]") -> "list[str]":
     """Return the keys of names that have the shape of an identifier: snake_case, camelCase, dotted.name."""
     keys: list[str] = []
     for token in tokens:
-        if "/" in token or token.islower() and "_" not in token and "." not in token:
+        if "/" in token or (token.islower() and "_" not in token and "." not in token):
             continue
-        name = token.partition("=")[0].strip(".:-+~@$=")
-        if "." not in name and "::" not in name:
-            if _has_shape(name):
-                keys.append(f"s:{name.lower()}")
-            continue
-        parts = [part for part in name.replace("::", ".").split(".") if part]
-        if len(parts) > 1 and all(part.replace("_", "a").isalnum() and not part[0].isdigit() for part in parts):
-            if len(name) > 5:
-                keys.append(f"s:{'.'.join(parts).lower()}")
-            keys += [f"s:{part.lower()}" for part in parts if _has_shape(part)]
+        name = token.partition("=")[0].strip(".:-+~@$=").replace("::", ".")
+        keys += _parts_of_name(name) if "." in name else [f"s:{name.lower()}"] if _has_shape(name) else []
     return keys
+
+
+def _parts_of_name(name: str) -> "list[str]":
+    """Return the keys of a dotted name, and of its parts that are no ordinary words."""
+    parts = [part for part in name.split(".") if part]
+    if len(parts) < 2 or not all(part.replace("_", "a").isalnum() and not part[0].isdigit() for part in parts):
+        return []
+    whole = [f"s:{'.'.join(parts).lower()}"] if len(name) > 5 else []
+    return whole + [f"s:{part.lower()}" for part in parts if _has_shape(part)]
 
 
 def _has_shape(name: str) -> bool:
@@ -338,7 +399,7 @@ def _unwrapped(words: "list[str]") -> "list[str]":
     while place < len(words):
         word = words[place]
         is_assignment = "=" in word and word.partition("=")[0].replace("_", "a").isalnum()
-        if not (is_assignment or word.lower() in _WRAPPERS or word in ("$", "") or place and word.startswith("-")):
+        if not (is_assignment or word.lower() in _WRAPPERS or word in ("$", "") or (place and word.startswith("-"))):
             break
         place += 1
     return words[place:]
@@ -377,19 +438,15 @@ def _keys_of_command(command: str, root: str) -> "list[str]":
     """Return the keys of a command that is run: its head in all lengths, its activity, the files that it names."""
     keys: list[str] = []
     for head, words in heads(command):
-        for length in range(len(head), 0, -1):
-            name = " ".join(head[:length])
-            keys.append(f"c:{name}")
-            if name in _ACTIVITIES:
-                keys.append(f"a:{_ACTIVITIES[name]}")
-        if len(head) > 1 and head[1] in ("deploy", "publish", "migrate"):
-            keys.append({"deploy": "a:deploy", "publish": "a:release", "migrate": "a:migration"}[head[1]])
+        names = [" ".join(head[:length]) for length in range(len(head), 0, -1)]
+        keys += [f"c:{name}" for name in names]
+        keys += [f"a:{_ACTIVITIES[name]}" for name in names if name in _ACTIVITIES]
+        keys += [f"a:{_ACTIVITY_OF_SUBCOMMAND[name]}" for name in head[1:2] if name in _ACTIVITY_OF_SUBCOMMAND]
         for word in words[1:]:
-            if "/" in word or "." in word.strip("."):
-                keys += _keys_of_path(word, root) if not word.startswith("-") and "://" not in word else []
-    for token in (tokens := _tokens(command)):
-        if "." in token.strip(".") and "/" not in token:
-            keys.append(f"b:{token.strip('.').lower()}")
+            if ("/" in word or "." in word.strip(".")) and not word.startswith("-") and "://" not in word:
+                keys += _keys_of_path(word, root)
+    tokens = _tokens(command)
+    keys += [f"b:{token.strip('.').lower()}" for token in tokens if "." in token.strip(".") and "/" not in token]
     return keys + _symbols(tokens)
 
 
@@ -409,13 +466,13 @@ def _commands_in_words(content: str) -> "list[str]":
     """Return the keys of commands in running text: `git push`, "run Vale", `DEBUG=1 server`."""
     keys: list[str] = []
     words = [word.strip(".,;:!?()[]\"'*") for word in content.split()]
-    for word, following in zip(words, words[1:], strict=False):
+    for word, following in pairwise(words):
         program = word.lower()
         if not _is_plain(following):
             continue
-        if program in _SUBCOMMANDS and following.islower() or following in _WORDS_TOO.get(program, ()):
+        if (program in _SUBCOMMANDS and following.islower()) or following in _WORDS_TOO.get(program, ()):
             keys.append(f"c:{program} {following}")
-        elif program in _RUN_WORDS or "=" in word and word.partition("=")[0].isupper():
+        elif program in _RUN_WORDS or ("=" in word and word.partition("=")[0].isupper()):
             keys.append(f"c:{following.lower()}")
     return keys
 

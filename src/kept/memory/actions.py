@@ -44,8 +44,9 @@ _SAME_OCCASION_S = 7 * 86_400  # what is said within a week belongs together
 # A text that only mentions a file, and has none of these words, reports what was done there.
 _RULES = frozenset(
     "always never must don't dont doesn't isn't won't not no only before after until unless without instead need needs "
-    "require requires required should shouldn't cannot can't fail fails failed break breaks missing expect expects avoid "
-    "prefer prefers make sure ensure keep leave ask first rather worked works when if whenever every each rule".split()
+    "require requires required should shouldn't cannot can't fail fails failed break breaks missing expect expects "
+    "avoid prefer prefers make sure ensure keep leave ask first rather worked works when if whenever every each "
+    "rule".split()
 )
 
 

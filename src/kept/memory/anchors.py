@@ -39,7 +39,7 @@ KINDS = ("warning", "decision", "convention", "preference", "error", "pattern", 
 
 
 def is_anchored(memory: Memory) -> bool:
-    """Return True if the memory may be told at an action: vouched for by an agent or a person, and no mere candidate."""
+    """Return True if the memory may be told at an action: said by an agent or a person, and more than a finding."""
     if memory.is_archived or memory.is_low_trust or memory.scope != "memory" or memory.kind not in KINDS:
         return False
     return memory.status != "candidate" or memory.tier in ("project", "global")
@@ -73,9 +73,7 @@ class Anchors:
     def __init__(self, home: Path, spaces: Sequence[str]) -> None:
         folder = str(home / FOLDER)
         self._key = read_file(f"{folder}/{KEY_FILE}")
-        self._data = {
-            space: read_file(f"{folder}/{file_name(self._key, space)}") for space in spaces if self._key
-        }
+        self._data = {space: read_file(f"{folder}/{file_name(self._key, space)}") for space in spaces if self._key}
 
     def ids(self, key: str) -> dict[str, list[int]]:
         """Return for each space the ids of the memories that have the key."""

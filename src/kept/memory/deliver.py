@@ -13,25 +13,28 @@ from msgspec import Struct
 from kept import text
 from kept.anchors import Call
 from kept.errors import KeptError
-from kept.memory import brief, verbs
+from kept.memory import brief
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
 from kept.memory.receipts import body, save_notes
 from kept.memory.told import Moment
-from kept.model import Memory, Recalled
+from kept.model import Recalled
 from kept.recall import Request
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kept.memory.actions import Said
+    from kept.memory.known_errors import KnownFix
 
 MAX_CHARS = 9_500  # Claude Code puts more than 10,000 characters into a file, and Codex cuts at about 10 KB
 START_TOKENS = 2_000
 PROMPT_TOKENS = 1_000
 SUBAGENT_TOKENS = 400
 MARK_TOKENS = 20  # of the mark around the text
-MOST_ERRORS = 3
-ERROR_CHARS = 4_000  # of an output: its beginning and its end name the error
+ERROR_CHARS = 4_000  # of an output, in a receipt
 KNOWN = "This error is known in this project. Check whether the fix still applies:"
+PERHAPS_KNOWN = "This may be about the error. Check whether it applies:"
 
 
 class Listener(Struct, frozen=True, kw_only=True):
@@ -94,14 +97,18 @@ class Deliveries:
         return actions.for_action(self._context, call, listener.delivery("action"))
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
-        """Write the known fix of an error, by its signature; nothing when the error is new."""
+        """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""
         if not output.strip() or self._context.is_off(listener.session):
             return ""
-        known = self._known_errors(_shortened(output), listener)
+        from kept.memory import known_errors  # not for a prompt that quotes no error
+
+        known = known_errors.fixes_for(self._context, output, session=listener.session, command=command)
         if not known:
             return ""
-        block = text.delivered(_cut([KNOWN, *map(memory_line, known)], MAX_CHARS - len(text.delivered("x"))))
-        self._note(_shortened(output), known, block, listener)
+        head = KNOWN if known[0].why == known_errors.SAME else PERHAPS_KNOWN
+        lines = [memory_line(one.memory) for one in known]
+        block = text.delivered(_cut([head, *lines], MAX_CHARS - len(text.delivered("x"))))
+        self._note(output[:ERROR_CHARS], known, block, listener)
         return block
 
     def _briefed(self, prompt: str, budget_tokens: int, listener: Listener, moment: Moment) -> str:
@@ -122,19 +129,14 @@ class Deliveries:
             return ""
         return str(brief.write_briefing(self._context, request))
 
-    def _known_errors(self, output: str, listener: Listener) -> list[Memory]:
-        """Find the same error in memory, not as this session has just said it."""
-        asked = verbs.knowledge.ListFailures(like=output, limit=MOST_ERRORS)
-        found = verbs.perform(self._context, verbs.knowledge.FAILURES, asked)
-        return [one for one in found if one.source.session != listener.session or one.status != "candidate"]
-
-    def _note(self, output: str, told: list[Memory], block: str, listener: Listener) -> None:
-        content = body(Request(query=output, limit=MOST_ERRORS), Recalled()) | {
+    def _note(self, output: str, known: "Sequence[KnownFix]", block: str, listener: Listener) -> None:
+        told = [one.memory for one in known]
+        content = body(Request(query=output, limit=len(known)), Recalled()) | {
             "kind": "known_error",
             "sections": [
                 {
                     "name": "known errors",
-                    "entries": [{"ref": one.ref, "uid": one.uid, "why": "same error"} for one in told],
+                    "entries": [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in known],
                 }
             ],
             **brief.delivery_note(self._context, listener.delivery("failure"), block, told),
@@ -143,11 +145,6 @@ class Deliveries:
             save_notes(
                 self._context.readable(), self._context.now(), body=content, named=told, session=listener.session
             )
-
-
-def _shortened(output: str) -> str:
-    half = ERROR_CHARS // 2
-    return output if len(output) <= ERROR_CHARS else f"{output[:half]}\n{output[-half:]}"
 
 
 def _cut(lines: list[str], most: int) -> str:
