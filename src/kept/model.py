@@ -503,7 +503,10 @@ class LeftOut(Struct, frozen=True, kw_only=True):
 
 
 class Section(Struct, frozen=True, kw_only=True):
-    """One part of a briefing (always, bridge, retrieval or summary), its budget, and the tokens it used."""
+    """One part of a briefing, its budget, and the tokens it used; the tokens of all sections add up to the text.
+
+    The parts with memories are always, bridge, retrieval and summary; `tasks` are the open tasks, `frame` is the rest.
+    """
 
     name: str
     budget: int

@@ -86,6 +86,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
     briefing_shares: Mapping[Annotated[str, _choice(BRIEFING_SHARES)], _Points] = BRIEFING_SHARES
+    hook_start_tokens: _CountOrZero = 600
+    prompt_lines: _CountOrZero = 3
+    action_lines: _CountOrZero = 2
 
     session_idle_minutes: Annotated[int, Meta(ge=1, le=525_600)] = 30
     session_retention_days: _Days = 30
@@ -151,6 +154,9 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "briefing_max_tokens": "Maximum tokens of a briefing.",
         "briefing_max_percent": "Maximum share of the remaining context that a briefing takes, in percent.",
         "briefing_shares": "Ratio in which the tiers share the tokens of a briefing.",
+        "hook_start_tokens": "Maximum tokens that hooks add when a session begins; 0 adds none.",
+        "prompt_lines": "Maximum number of memories that hooks add to a prompt because they fit it; 0 adds none.",
+        "action_lines": "Maximum number of memories that hooks add to an edit or a command; 0 adds none.",
     },
     "sessions": {
         "session_idle_minutes": "Minutes of silence after which a session counts as finished.",

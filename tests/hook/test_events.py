@@ -23,6 +23,8 @@ from tests.hook.inputs import FAILURE, INPUTS, PROMPT
 DEPLOY = "Deploy the billing service with make ship, because CI has no key"
 FIX = "start it with docker compose up db"
 ALL = [(agent, event) for agent, inputs in INPUTS.items() for event in inputs]
+AT_CALLS = ("action", "result", "subagent")  # test_actions.py has these
+EARLY = [(agent, event) for agent, event in ALL if AGENTS[agent].events[event] not in AT_CALLS]
 
 
 class Desk:
@@ -49,6 +51,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     desk = Desk(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KEPT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("KEPT_CONFIG", str(tmp_path / "config.toml"))
     for name in ("KEPT_PROJECT", "CLAUDE_PROJECT_DIR", "KEPT_SESSION"):
@@ -80,8 +83,10 @@ def test_there_is_an_input_of_every_event_of_every_agent() -> None:
     for agent, known in AGENTS.items():
         missing = set(known.events) - set(INPUTS[agent])
         seen_in_no_program = {
-            "codex": {"PostToolUseFailure"},
-            "copilot": {"postToolUseFailure", "PostToolUseFailure", "PreCompact", "PostCompact", "SessionEnd"},
+            "copilot": {
+                *("postToolUseFailure", "PostToolUseFailure", "PreCompact", "PostCompact", "SessionEnd"),
+                *("PreToolUse", "PostToolUse"),
+            },
             "cursor": {"sessionEnd"},
             "opencode": {"session.deleted"},
         }
@@ -89,7 +94,7 @@ def test_there_is_an_input_of_every_event_of_every_agent() -> None:
         assert set(known.takes) <= set(known.events)
 
 
-@pytest.mark.parametrize(("agent", "event"), ALL)
+@pytest.mark.parametrize(("agent", "event"), EARLY)
 def test_every_agent_is_answered_in_its_own_form_or_not_at_all(desk: Desk, agent: str, event: str) -> None:
     said = desk.fire(agent, event)
     kind = AGENTS[agent].events[event]
@@ -101,16 +106,19 @@ def test_every_agent_is_answered_in_its_own_form_or_not_at_all(desk: Desk, agent
     assert block.endswith("\n</kept-memory>")
     expected = {"start": "Never push to main", "prompt": DEPLOY, "failure": FIX}[kind]
     assert expected in block
-    assert "Office plants" not in block or kind == "start"
+    assert "Office plants" not in block
     assert len(block) <= deliver.MAX_CHARS
-    assert said == desk.fire(agent, event), "the same input gives the same bytes"
+    if kind == "prompt":
+        assert desk.fire(agent, event) == "", "a session is told a line once"
+    elif kind == "start":
+        assert desk.fire(agent, event) == said, "a context that begins is told what always holds, byte for byte"
 
 
 @pytest.mark.parametrize(("agent", "event"), ALL)
 def test_a_transcript_is_pointed_at_when_a_turn_or_a_session_ends(desk: Desk, agent: str, event: str) -> None:
     desk.fire(agent, event)
     kind = AGENTS[agent].events[event]
-    if kind in ("prompt", "failure"):
+    if kind in ("prompt", "failure", *AT_CALLS):
         assert desk.pointers == [], "an agent waits for these, so nothing else is started"
         return
     [pointer] = desk.pointers
@@ -197,10 +205,11 @@ def test_the_cwd_of_an_event_is_a_directory_and_never_names_a_project(
 def test_the_project_is_that_of_the_variables_or_of_the_input(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert DEPLOY in desk.fire("claude-code", "UserPromptSubmit")
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(desk.project))
-    assert DEPLOY in desk.fire("claude-code", "UserPromptSubmit", cwd="/")
-    assert desk.fire("codex", "UserPromptSubmit", cwd="/") == "", "the variable of another agent says nothing"
+    assert DEPLOY in desk.fire("claude-code", "UserPromptSubmit", cwd="/", session_id="s-2")
+    other = {"cwd": "/", "session_id": "s-3"}
+    assert desk.fire("codex", "UserPromptSubmit", **other) == "", "the variable of another agent says nothing"
     monkeypatch.setenv("KEPT_PROJECT", str(desk.project))
-    assert DEPLOY in desk.fire("codex", "UserPromptSubmit", cwd="/")
+    assert DEPLOY in desk.fire("codex", "UserPromptSubmit", **other)
 
 
 def test_a_pinned_memory_is_no_reason_to_speak_but_comes_along_when_it_fits(desk: Desk) -> None:
@@ -208,7 +217,7 @@ def test_a_pinned_memory_is_no_reason_to_speak_but_comes_along_when_it_fits(desk
 
 
 def test_after_a_compaction_an_agent_is_told_what_it_said_before(desk: Desk) -> None:
-    """It is no longer in its context: at once when the session starts again, and at every prompt that it fits."""
+    """It is no longer in its context: at once when the session starts again, or at a prompt that it fits."""
     prompt = "which queue do we use for outgoing mail?"
     with desk.open() as memory:
         session = memory.session("s-1", agent="claude-code")
@@ -220,4 +229,7 @@ def test_after_a_compaction_an_agent_is_told_what_it_said_before(desk: Desk) -> 
     assert "zebrafish" in desk.fire("opencode", "experimental.session.compacting")
     with desk.open() as memory:
         memory.session("s-1").flush()
+    assert "zebrafish" not in desk.fire("claude-code", "UserPromptSubmit", prompt=prompt), "the start has said it"
+    with desk.open() as memory:
+        memory.deliveries.on_compaction(deliver.Listener(session="s-1", event="PostCompact"))
     assert "zebrafish" in desk.fire("claude-code", "UserPromptSubmit", prompt=prompt)

@@ -184,7 +184,8 @@ def test_whatever_is_planted_nothing_of_it_runs_and_the_session_is_stored(
     box.say("We decided to use Postgres for the orders")
     for agent, event in others:
         minefield.fire(agent, event, python_path)
-    assert b"make ship" in minefield.fire("claude-code", "UserPromptSubmit", python_path)
+    if not any(AGENTS[agent].events[event] == "prompt" for agent, event in others):  # a session is told it once
+        assert b"make ship" in minefield.fire("claude-code", "UserPromptSubmit", python_path)
     minefield.fire("claude-code", "Stop", python_path)
     box.wait_until(lambda: _messages(box) == 1 and not box.hook.pointers())
     settled(box)

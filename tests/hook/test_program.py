@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +147,12 @@ def box(tmp_path: Path) -> Iterator[Box]:
     return box
 
 
-def test_a_prompt_is_answered_and_the_same_prompt_with_the_same_bytes(box: Box) -> None:
+def test_a_prompt_is_answered_and_a_session_is_told_it_once(box: Box) -> None:
     first = box.fire("claude-code", "UserPromptSubmit", **GENEROUS)
     assert first.code == 0
     assert b"make ship" in first.out
     assert first.err == b""
-    assert box.fire("claude-code", "UserPromptSubmit", **GENEROUS).out == first.out
+    assert box.fire("claude-code", "UserPromptSubmit", **GENEROUS).out == b""
 
 
 SENTENCE_MODEL = {"KEPT_SEARCH_PROVIDER": "hybrid", "KEPT_VECTOR_MODEL": str(Path("a-sentence-model").resolve())}
@@ -160,7 +160,8 @@ SENTENCE_MODEL = {"KEPT_SEARCH_PROVIDER": "hybrid", "KEPT_VECTOR_MODEL": str(Pat
 
 @pytest.mark.parametrize("environ", [{}, SENTENCE_MODEL], ids=["words", "sentence model"])
 def test_a_prompt_imports_little(box: Box, environ: dict[str, str]) -> None:
-    """No sentence model either: loading one takes longer than a prompt may wait."""
+    """No sentence model either: loading one takes longer than a prompt may wait. The start has told the rules."""
+    box.fire("claude-code", "SessionStart", **GENEROUS, **environ)
     program = f"""
 import os, sys
 end = os._exit
@@ -221,6 +222,17 @@ def test_a_person_who_asks_for_help_is_told_what_the_program_is_for(box: Box, op
     done = subprocess.run(command, stdin=subprocess.DEVNULL, env=box.environment(), capture_output=True, check=False)
     assert done.returncode == 0
     assert b"Usage: kept-hook AGENT EVENT" in done.stdout
+
+
+def test_a_wrong_name_is_noted_where_doctor_looks(box: Box) -> None:
+    for _ in range(3):
+        box.fire("claude", "Stop", given=b"{}")
+        box.fire("claude-code", "Sotp", given=b"{}")
+    found = [(agent, event) for agent, event, _ in box.hook.misnamed_calls()]
+    assert sorted(found) == [("claude", "Stop"), ("claude-code", "Sotp")]
+    for number in range(30):
+        box.fire("claude", f"Event{number}", given=b"{}")
+    assert len(box.hook.misnamed_calls()) == 20, "a program that invents names fills no disk"
 
 
 # A store that is dead, locked, slow or full. Each: nothing printed, 0, in time, and taken in later exactly once.
@@ -303,6 +315,8 @@ def test_a_slow_disk_is_not_waited_for(box: Box) -> None:
     assert took_ms < LIMIT_MS + slack_ms()
     box.wait_until(lambda: box.hook.failures())
     assert box.hook.failures()[0]["failure"] == "Not done within 1000 ms"
+    [missed] = box.hook.misses(datetime.now(UTC) - timedelta(minutes=5))
+    assert (missed.moment, missed.times) == ("a prompt", 1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are POSIX")
@@ -510,7 +524,10 @@ def test_the_end_of_a_turn_is_taken_in_once_and_its_lateness_is_no_failure(box: 
 def test_every_moment_has_its_limit() -> None:
     from kept.entrypoints import hook
 
-    assert (hook.START_LIMIT_MS, hook.LIMIT_MS) == (2_000, 1_000)
+    assert (hook.START_LIMIT_MS, hook.LIMIT_MS, hook.ACTION_LIMIT_MS) == (2_000, 1_000, 300)
+    kinds = {kind for agent in AGENTS.values() for kind in agent.events.values()}
+    assert {kind for kind in kinds if hook.LIMITS_MS.get(kind) == 300} == {"action", "result"}
+    assert {kind for kind in kinds if hook.LIMITS_MS.get(kind) == 2_000} == {"start"}
 
 
 def test_a_process_that_runs_is_no_failure_and_one_that_was_killed_is(box: Box) -> None:

@@ -52,7 +52,7 @@ def test_none_of_a_hundred_unrelated_prompts_adds_anything(memory: kept.Kept) ->
 @pytest.mark.parametrize("style", ["xml", "markdown", "text"])
 @pytest.mark.parametrize("prompt", RELATED)
 def test_a_related_prompt_adds_at_most_its_budget(memory: kept.Kept, prompt: str, style: str) -> None:
-    listener = deliver.Listener(session="s", event="UserPromptSubmit", style=style)
+    listener = deliver.Listener(session=f"{prompt} {style}", event="UserPromptSubmit", style=style)
     block = memory.deliveries.for_prompt(prompt, listener)
     assert block
     assert tokens.estimate(block) <= deliver.PROMPT_TOKENS

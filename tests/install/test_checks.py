@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kept.distribution import install_line
 from kept.entrypoints import install
 from kept.entrypoints.hook import START_LIMIT_MS
+from kept.entrypoints.hook.events import note_misnamed
 from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install.agents import MachineFacts
 from kept.entrypoints.install.checks import LinkCheck, check_agents
@@ -171,7 +172,24 @@ def test_hooks_that_often_run_out_of_time_are_a_problem_with_a_way_out(machine: 
     told = [link for link in machine.check() if link.check == "failures"]
     assert [link.level for link in told] == ["problem"]
     assert "5 hooks ran out of time" in told[0].message
+    assert "5 at a prompt (last 20" in told[0].message
     assert "KEPT_HOOK_LIMIT_MS" in told[0].hint
+
+
+def test_a_hook_with_a_wrong_name_is_a_problem_that_names_the_right_one(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEPT_HOME", str(machine.root / "kept"))
+    note_misnamed("claude", "Stop")
+    note_misnamed("codex", "UserPromptSubmitted")
+    wrong = [link for link in machine.check() if link.check == "hooks" and link.level == "problem"]
+    assert sorted(link.message.partition(".")[0] for link in wrong) == [
+        "`kept-hook claude Stop` does nothing: unknown agent 'claude'",
+        "`kept-hook codex UserPromptSubmitted` does nothing: unknown event 'UserPromptSubmitted'",
+    ]
+    hints = " ".join(link.hint for link in wrong)
+    assert "'claude-code'" in hints
+    assert "'UserPromptSubmit'" in hints
 
 
 def mark(machine: Machine, number: int, age: timedelta = timedelta()) -> None:

@@ -181,22 +181,50 @@ def summary(memory: kept.Kept, session: str, *lines: str) -> Memory:
     return put(memory, "\n".join(lines), kind="summary", tier="session", source=source)
 
 
-def test_the_last_session_comes_in_two_lines_without_a_prompt(memory: kept.Kept) -> None:
+def test_the_last_session_comes_in_two_lines_of_what_was_decided_and_left_open(memory: kept.Kept) -> None:
     """C16: at most one summary."""
-    summary(memory, "s1", "- Asked: build with Node 22")
-    summary(memory, "s2", "- Asked: move the importer to Celery", "- The broker is RabbitMQ", "- Tests pass")
+    summary(memory, "s1", "- Builds run on Node 22")
+    lines = ("- Asked: Hi!", "- The broker is RabbitMQ", "- Tests pass", "- Open: move the importer to Celery")
+    summary(memory, "s2", *lines)
     [entry] = memory.briefing().sections[3].entries
-    assert (entry.ref, entry.memory.content) == ("2", "- Asked: move the importer to Celery\n- The broker is RabbitMQ")
+    assert (entry.ref, entry.memory.content) == ("2", "- The broker is RabbitMQ\n- Open: move the importer to Celery")
     assert refs(memory.briefing(session="s2"), "summary") == ["1"], "not its own"
 
 
 def test_of_a_summary_only_the_lines_that_fit_the_prompt_are_told(memory: kept.Kept) -> None:
-    summary(memory, "s1", "- Asked: move the importer to Celery", "- The broker is RabbitMQ", "- Tests pass")
+    asked = "- Asked: move the importer to Celery"
+    summary(memory, "s1", asked, "- The importer runs as jobs of Celery", "- Tests pass")
     [entry] = memory.briefing("why does the importer lose jobs in Celery?").sections[3].entries
-    assert entry.memory.content == "- Asked: move the importer to Celery"
+    assert entry.memory.content == "- The importer runs as jobs of Celery"
     assert str(memory.briefing("something else")) == ""
     [whole] = memory.briefing("continue where we stopped last time").sections[3].entries
     assert whole.memory.content.count("\n") == 2
+    assert asked in whole.memory.content
+
+
+def test_a_greeting_is_never_told_as_the_request_of_the_last_session(memory: kept.Kept) -> None:
+    summary(memory, "s1", "- Asked: Hi!")
+    for prompt in ("", "continue where we stopped last time", "hi"):
+        assert "Hi!" not in str(memory.briefing(prompt))
+
+
+@pytest.mark.parametrize("change", ["forget", "revise", "resolve"])
+def test_a_summary_tells_nothing_that_was_forgotten_or_replaced_since(memory: kept.Kept, change: str) -> None:
+    """Whenever it was made: it is compared with the memories when it is told."""
+    source = Source(session="s1")
+    said = memory.remember("Always build the importer with Bazel", kind="decision", source=source).memory
+    summary(memory, "s1", "- Always build the importer with Bazel", "- The broker is RabbitMQ")
+    if change == "forget":
+        memory.forget(said.ref)
+    elif change == "revise":
+        memory.revise(said.ref, "Build the importer with Pants")
+    else:
+        other = memory.remember("Never build the importer with Bazel", kind="decision")
+        memory.resolve(memory.conflicts()[0].id, keep=other.ref or "")
+    for prompt in ("", "continue where we stopped last time"):
+        told = str(memory.briefing(prompt))
+        assert "RabbitMQ" in told
+        assert "Always build the importer with Bazel" not in told
 
 
 def test_a_prompt_about_something_else_adds_nothing(memory: kept.Kept) -> None:
@@ -251,10 +279,10 @@ def test_what_fits_less_well_is_told_if_it_comes_from_the_session_of_the_best(me
 
 def test_a_line_of_the_last_session_does_not_repeat_a_memory(memory: kept.Kept) -> None:
     memory.remember("The importer loses jobs when Celery restarts")
-    asked = "- Asked: move the importer to Celery"
-    summary(memory, "s1", "- Open: The importer loses jobs when Celery restarts", asked)
+    other = "- Jobs of the importer run in Celery"
+    summary(memory, "s1", "- Open: The importer loses jobs when Celery restarts", other)
     [entry] = memory.briefing("why does the importer lose jobs in Celery?").sections[3].entries
-    assert entry.memory.content == asked
+    assert entry.memory.content == other
 
 
 def test_what_was_merely_done_is_never_told(memory: kept.Kept) -> None:

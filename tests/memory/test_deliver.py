@@ -63,11 +63,18 @@ def test_the_known_fix_of_an_error_is_given_with_a_receipt(memory: kept.Kept) ->
     assert memory.deliveries.for_error("  ", LISTENER) == ""
 
 
-def test_nothing_is_said_twice_differently(memory: kept.Kept) -> None:
+def test_two_sessions_are_told_the_same_bytes(memory: kept.Kept, clock: FakeClock) -> None:
+    """For the prompt caches of hosts; neither the day nor uses change the text."""
     for number in range(30):
         memory.remember(f"Deploy step {number} of the billing service runs on host h{number}")
-    first = memory.deliveries.for_prompt("deploy billing service", LISTENER)
-    assert first == memory.deliveries.for_prompt("deploy billing service", LISTENER)
+        memory.remember(f"Always run check {number} before you push to branch b{number}", kind="preference")
+    texts = []
+    for session in ("s-1", "s-2"):
+        listener = deliver.Listener(session=session, event="an event")
+        texts.append((memory.deliveries.at_start(listener), memory.deliveries.for_prompt("deploy billing", listener)))
+        clock.advance(days=1)
+    assert texts[0] == texts[1]
+    assert all(texts[0])
 
 
 @pytest.mark.parametrize("style", ["xml", "markdown", "text"])

@@ -152,7 +152,7 @@ def test_a_new_memory_leaves_the_text_before_it_as_it_was() -> None:
 def test_a_memory_stands_in_one_section_only() -> None:
     [one] = entries("one")
     composed = brief(Material(always=[one], retrieval=[one, one], summary=[one]))
-    assert [len(section.entries) for section in composed.sections] == [1, 0, 0, 0]
+    assert [len(section.entries) for section in composed.sections] == [1, 0, 0, 0, 0]
     assert composed.left_out == ()
 
 

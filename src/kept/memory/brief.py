@@ -12,17 +12,18 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kept import text
+from kept import text, tokens
 from kept.errors import InvalidInput, KeptError
 from kept.memory import read, receipts
 from kept.memory.context import Comparer, Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
-from kept.memory.told import Moment
+from kept.memory.told import Moment, Told, told_in
 from kept.model import GLOBAL, Actor, Briefing, Entry, Memory, Recalled, replace
 from kept.ports import Reader
 from kept.recall import Request
 from kept.recall.briefing import (
+    FRAME,
     STYLES,
     Material,
     Order,
@@ -35,12 +36,18 @@ from kept.recall.briefing import (
     total_tokens,
 )
 from kept.recall.briefing import fitting_shared as fitting_shared
+from kept.recall.briefing.material import line_mark, memory_mark
 from kept.recall.briefing.prompt import FITS, MATCHES
+from kept.recall.briefing.render import render_task
 from kept.recall.briefing.render import trust_mark as trust_mark
+from kept.recall.briefing.situation import MOST_FITTING
 from kept.recall.select import MOST_MISSES
+from kept.settings import Settings
 from kept.tables import BRIEFING_SHARES
 from kept.writing.redact import redact
 
+SEED_PROFILES = ("koshi", "praxis")  # hooks give them as many lines as their budgets hold
+SUBAGENT_LINES = 3
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
 
@@ -101,6 +108,9 @@ def replay(context: Context, given: receipts.Explained) -> Briefing:
         session=given.session,
     )
     situation = replace(_situation(context, request), agent=given.agent or context.actor.name)
+    if given.moment is not None:
+        is_few, most = is_brief(context.settings), _most_lines(context.settings, given.moment)
+        situation = replace(situation, moment=given.moment, is_brief=is_few, most_fitting=most, is_started=True)
     told = gather(context, situation, context.readable(), context.now())
     briefing = compose(told.material, _order(context, request))
     return briefing if given.event is None else as_delivered(briefing, told)
@@ -125,6 +135,7 @@ def _order(context: Context, request: BriefingRequest) -> Order:
         style=request.style,
         shares={**settings.briefing_shares, **_check_shares(request.shares or {})},
         max_chars=request.max_chars,
+        is_best_first=request.delivery is not None and is_brief(settings),
     )
 
 
@@ -132,7 +143,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
     """Who is about to do what, and where."""
     if not isinstance(request.prompt, str):
         raise InvalidInput(f"prompt must be a string, not {type(request.prompt).__name__}.")
-    return Situation(
+    situation = Situation(
         agent=request.agent or context.actor.name,
         prompt=well_formed(request.prompt),
         files=tuple(map(well_formed, request.files)),
@@ -140,8 +151,35 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         seen_by=context.seen_by(request.session),
         task=None if request.task is None else well_formed(request.task),
         head_tail=request.head_tail,
-        is_compacted=request.delivery is not None and request.delivery.is_compacted,
     )
+    return situation if request.delivery is None else _unasked(situation, context, request.delivery)
+
+
+def is_brief(settings: Settings) -> bool:
+    """Return True if hooks give few lines."""
+    return settings.profile not in SEED_PROFILES
+
+
+def _unasked(situation: Situation, context: Context, delivery: Delivery) -> Situation:
+    """The same at a moment at which the agent did not ask: how many lines, and what its context was told before."""
+    begins = delivery.moment == "subagent" or (delivery.moment == "start" and not delivery.is_resumed)
+    told = Told() if begins else told_in(context, delivery.session)
+    return replace(
+        situation,
+        is_compacted=delivery.is_compacted,
+        moment=delivery.moment,
+        is_brief=is_brief(context.settings),
+        is_started=told.is_started,
+        most_fitting=_most_lines(context.settings, delivery.moment),
+        told=told.marks,
+    )
+
+
+def _most_lines(settings: Settings, moment: str) -> int:
+    """Return how many memories that fit a text are told at a moment."""
+    if moment == "subagent":
+        return SUBAGENT_LINES
+    return settings.prompt_lines if is_brief(settings) else MOST_FITTING
 
 
 def _brief(
@@ -172,7 +210,7 @@ def _brief(
         body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.cold_mark(context)
         named = _named(told)
         if delivery is not None:
-            body |= delivery_note(context, delivery, briefing.text, shown)
+            body |= delivery_note(context, delivery, briefing.text, shown) | _marks_note(told, briefing)
             named += [miss.hit.memory for miss in told.recalled.misses]
         session = None if delivery is None else delivery.session
         receipt = receipts.save_notes(storages, now, body=body, named=named, used=used, session=session)
@@ -200,12 +238,16 @@ def fitting_items(context: Context, question: str, most: int) -> tuple[Entry, ..
 
 
 class Gathered(Struct, frozen=True, kw_only=True):
-    """The answer to the prompt, everything that could be told, and when the session began, if it is known here."""
+    """The answer to the prompt, and everything that could be told in its situation."""
 
+    situation: Situation
     question: Request
     recalled: Recalled
     material: Material
-    since: datetime | None
+
+    @property
+    def since(self) -> datetime | None:
+        return self.situation.since
 
     def body(self, shown: Sequence[Memory], *, with_misses: bool = False, **more: Any) -> dict[str, Any]:
         """The content of a receipt: as of a recall, with the hits that are shown."""
@@ -232,8 +274,19 @@ def gather(
     if recalled.words and redact(situation.prompt).text != situation.prompt:  # its words are pieces of a secret
         told = [replace(e, why=FITS) if e.why.startswith(MATCHES) else e for e in material.retrieval]
         material = replace(material, retrieval=told)
+    if material.summary:
+        material = replace(material, summary=_still_told(material.summary, storages))
     recalled = replace(recalled, misses=recalled.misses[:MOST_MISSES])  # more than that were only looked through
-    return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
+    return Gathered(situation=situation, question=question, recalled=recalled, material=material)
+
+
+def _still_told(summaries: Sequence[Entry], storages: Storages) -> list[Entry]:
+    """The summaries without what was forgotten or replaced since they were made."""
+    from kept.memory.session_summary import still_told  # reads passages, which most prompts do without
+
+    by_space = {storage.space: storage for storage in storages}
+    left = [(entry, still_told(by_space[entry.memory.space], entry.memory)) for entry in summaries]
+    return [replace(entry, memory=memory) for entry, memory in left if memory is not None]
 
 
 def _of_session(situation: Situation, name: str, readers: Sequence[Reader]) -> Situation:
@@ -252,11 +305,31 @@ def as_delivered(briefing: Briefing, told: Gathered) -> Briefing:
 
     Pinned memories and the last session were given when the session began; they alone are no reason to speak again.
     """
+    if told.question.query.strip() and not _has_reason(briefing, told):
+        return replace(briefing, text="", tokens=0, sections=())
+    marked = text.delivered(briefing.text)
+    total = tokens.estimate(marked)
+    sections = [
+        replace(one, tokens=one.tokens + total - briefing.tokens) if one.name == FRAME else one
+        for one in briefing.sections
+    ]
+    return replace(briefing, text=marked, tokens=total, sections=tuple(sections))
+
+
+def _has_reason(briefing: Briefing, told: Gathered) -> bool:
+    """Return True if a briefing tells a memory that fits the prompt, or one that another agent has just found."""
     shown = {entry.ref for section in briefing.sections for entry in section.entries}
     fitting = [hit.ref for hit in told.recalled.hits] + [entry.ref for entry in told.material.bridge]
-    if told.question.query.strip() and shown.isdisjoint(fitting):
-        return replace(briefing, text="", tokens=0, sections=())
-    return replace(briefing, text=text.delivered(briefing.text))
+    return not shown.isdisjoint((*fitting, *told.material.at_hand))
+
+
+def _marks_note(told: Gathered, briefing: Briefing) -> dict[str, Any]:
+    """Marks of the texts in a briefing, so that they are not told twice."""
+    tasks = [one.name for one in told.material.tasks if render_task(one, briefing.style) in briefing.text]
+    entries = [(section.name, entry.memory) for section in briefing.sections for entry in section.entries]
+    lines = [line for name, memory in entries if name == "summary" for line in memory.content.split("\n")]
+    marks = [memory_mark(memory) for name, memory in entries if name != "summary"]
+    return {"marks": [*marks, *map(line_mark, (*tasks, *lines))]}
 
 
 def delivery_note(context: Context, delivery: Delivery, block: str, told: Sequence[Memory]) -> dict[str, Any]:

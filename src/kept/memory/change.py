@@ -45,6 +45,8 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
         current = as_it_is(tx, memory)
         revised = again.revise(current, wanted, rules, tx.stamp.at)
         trusted = pipeline.distrusted(revised, trust.of_revised(context, revised, session), tx.stamp.at)
+        if trusted.fingerprint != current.fingerprint:
+            leave_out(tx, current)
         return again.put_revised(tx, current, trusted)
 
     done, archived = context.write(storage, work)

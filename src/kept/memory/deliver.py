@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from kept.memory.known_errors import KnownFix
 
 MAX_CHARS = 9_500  # Claude Code puts more than 10,000 characters into a file, and Codex cuts at about 10 KB
-START_TOKENS = 2_000
 PROMPT_TOKENS = 1_000
+LINE_TOKENS = 300  # of one memory at a prompt: where people allow more lines, they may have more tokens
+SEED_START_TOKENS = 2_000  # of the profiles koshi and praxis, which do without the limits of lines
 SUBAGENT_TOKENS = 400
 MARK_TOKENS = 20  # of the mark around the text
 ERROR_CHARS = 4_000  # of an output, in a receipt
@@ -72,12 +73,15 @@ class Deliveries:
         from kept.memory import views  # not for a prompt, which has less time
 
         views.take_edits(self._context)
-        return self._briefed("", START_TOKENS, listener, "start")
+        settings = self._context.settings
+        most = settings.hook_start_tokens if brief.is_brief(settings) else SEED_START_TOKENS
+        return self._briefed("", most, listener, "start")
 
     def for_prompt(self, prompt: str, listener: Listener) -> str:
         """Write what fits a prompt; nothing when nothing does."""
         said = text.without_delivered(prompt).strip()
-        return self._briefed(said, PROMPT_TOKENS, listener, "prompt") if said else ""
+        most = max(PROMPT_TOKENS, LINE_TOKENS * self._context.settings.prompt_lines)
+        return self._briefed(said, most, listener, "prompt") if said else ""
 
     def for_subagent(self, task: str, listener: Listener) -> str:
         """Write a few lines for the task that a sub-agent was given; nothing when nothing fits it."""
@@ -114,7 +118,7 @@ class Deliveries:
     def _briefed(self, prompt: str, budget_tokens: int, listener: Listener, moment: Moment) -> str:
         request = brief.BriefingRequest(
             prompt=prompt,
-            budget_tokens=min(budget_tokens, self._context.settings.briefing_max_tokens) - MARK_TOKENS,
+            budget_tokens=max(0, min(budget_tokens, self._context.settings.briefing_max_tokens) - MARK_TOKENS),
             remaining_tokens=None,
             style=listener.style,
             files=listener.files,

@@ -1,7 +1,7 @@
 """Summaries of sessions: find the one of a session, and keep out of it what was forgotten, replaced or erased.
 
-`findings` writes the summary of a session, `change` takes a forgotten memory out of it. Rule: a summary tells nothing
-that the memory no longer holds.
+`findings` writes the summary of a session, `change` takes a forgotten memory out of it, and `brief` looks again when it
+is told. Rule: a summary tells nothing that the memory no longer holds.
 """
 
 import re
@@ -39,11 +39,20 @@ def tellable(storage: Storage, name: str, texts: Sequence[str]) -> list[str]:
         return [_without(text, passages, untold, buried) for text in texts]
 
 
+def still_told(storage: Storage, summary: Memory) -> Memory | None:
+    """The summary without lines that were forgotten or replaced since it was made; None if no line is left."""
+    lines = summary.content.split("\n")
+    said = tellable(storage, summary.source.session or "", list(map(unlabelled, lines)))
+    left = [line for line, words in zip(lines, said, strict=True) if words.strip()]
+    return replace(summary, content="\n".join(left)) if left else None
+
+
 def _untold(reader: Reader, name: str, texts: Sequence[str]) -> set[str]:
     """Return what was forgotten or replaced, of these texts and of the session, unless it is remembered again."""
     gone = {content for one in (name, *ancestors(reader, name)) for content in _said_by(reader, one)}
-    twins = reader.select(Where(fingerprints=tuple(map(fingerprint, texts)), shelf="any"), limit=MOST_FINDINGS)
-    gone |= {memory.content for memory in twins if memory.is_forgotten}
+    prints = tuple(map(fingerprint, (*texts, *gone)))
+    twins = reader.select(Where(fingerprints=prints, shelf="any"), limit=MOST_FINDINGS)
+    gone |= {memory.content for memory in twins if _is_gone(reader, memory)}
     live = {memory.fingerprint for memory in twins if not memory.is_archived}
     return {content for content in gone if fingerprint(content) not in live}
 
@@ -51,15 +60,26 @@ def _untold(reader: Reader, name: str, texts: Sequence[str]) -> set[str]:
 def _said_by(reader: Reader, name: str) -> list[str]:
     """What came of a session and is forgotten, or replaced by another statement."""
     found = reader.select(Where(session=name, shelf="any"), limit=MOST_FINDINGS)
-    return [one.content for one in found if one.kind != "summary" and (one.is_forgotten or _is_replaced(reader, one))]
+    return [one.content for one in found if one.kind != "summary" and _is_gone(reader, one)]
 
 
-def _is_replaced(reader: Reader, memory: Memory) -> bool:
-    """Whether another statement of this space stands in its place. A promotion says the same."""
-    if memory.reason != "superseded" or memory.superseded_by is None:
-        return False
-    heirs = reader.select(Where(uid=memory.superseded_by, shelf="any", scope=None), limit=1)
-    return bool(heirs) and heirs[0].fingerprint != memory.fingerprint
+def _is_gone(reader: Reader, memory: Memory) -> bool:
+    """Return True if a statement was forgotten, or another one of this space stands in its place.
+
+    A promotion says the same, so the promoted memory decides.
+    """
+    seen: set[str] = set()
+    while memory.uid not in seen and not memory.is_forgotten:
+        seen.add(memory.uid)
+        if memory.reason != "superseded" or memory.superseded_by is None:
+            return False
+        heirs = reader.select(Where(uid=memory.superseded_by, shelf="any", scope=None), limit=1)
+        if not heirs:
+            return False
+        if heirs[0].fingerprint != memory.fingerprint:
+            return True
+        memory = heirs[0]
+    return memory.is_forgotten
 
 
 def _without(text: str, passages: Passages, untold: Iterable[str], buried: Buried | None) -> str:
@@ -87,11 +107,11 @@ def _is_told(said: str, passages: Passages, untold: Iterable[str], buried: Burie
 
 def unlabelled(line: str) -> str:
     """A line of a summary without the words that the summary has put before it."""
-    return re.sub(r"^[-*\s]*(?:Asked|Open): ", "", line)
+    return re.sub(r"^[-*\s]*(?:(?:Asked|Open): )?", "", line)
 
 
 def leave_out(tx: Transaction, forgotten: Memory) -> None:
-    """Take a forgotten memory out of the summaries of the sessions that it came from."""
+    """Take a memory that was forgotten or revised out of the summaries of the sessions that it came from."""
     witnesses = {forgotten.source.session, *(forgotten.data or {}).get("sessions", ())} - {None}
     passages = Passages([forgotten.content])
     for name in sorted(map(str, witnesses)) if forgotten.kind != "summary" else ():

@@ -25,15 +25,16 @@ class Told(Struct, frozen=True, kw_only=True):
     """Memories by uid, each with the moments at which a session was told it.
 
     `session` is since the beginning, `context` since the last compaction or start, `turn` since the last prompt.
-    `lines` are the texts without a uid that the present context was told: names of tasks, lines of summaries.
-    `prompt` is the prompt of the present turn, without its secrets; "" if there was none yet.
+    `marks` are those of the texts that the present context was told at its start and prompts: `memory_mark` of each
+    memory, and `line_mark` of each task and line of a summary.
     """
 
     session: _Moments = {}
     context: _Moments = {}
     turn: _Moments = {}
-    lines: frozenset[str] = frozenset()
     prompt: str = ""
+    marks: frozenset[str] = frozenset()
+    is_started: bool = False  # the present context had a start
 
     def at(self, *moments: Moment, since: Literal["session", "context", "turn"] = "context") -> frozenset[str]:
         """Return the uids of the memories that were told at one of these moments; at any moment if none is named."""
@@ -53,9 +54,10 @@ def told_in(context: Context, session: str) -> Told:
 
 def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
     session, context, turn = (defaultdict[str, set[str]](set) for _ in range(3))
-    lines: set[str] = set()
     prompt = ""
+    marks: set[str] = set()
     is_turn = is_context = True
+    is_started = False
     for body in newest_first:
         moment = body.get("moment")
         if moment is None:
@@ -64,7 +66,8 @@ def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
             for told in (session, *([context] if is_context else []), *([turn] if is_turn else [])):
                 told[uid].add(moment)
         if is_context and moment in EARLY:
-            lines.update(body.get("lines", ()))
+            marks.update(body.get("marks", ()))
+            is_started = is_started or moment == "start"
         if is_turn and moment == "prompt":
             prompt = str(body.get("question", {}).get("query", ""))
         is_context = is_context and not begins_context(body)
@@ -73,8 +76,9 @@ def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
         session=_frozen(session),
         context=_frozen(context),
         turn=_frozen(turn),
-        lines=frozenset(lines),
         prompt=prompt,
+        marks=frozenset(marks),
+        is_started=is_started,
     )
 
 

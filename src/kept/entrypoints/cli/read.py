@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from kept.entrypoints.cli.wording import (
     vector_line,
     what_changed,
 )
+from kept.entrypoints.hook.folder import RECENT_DAYS, HookFolder, told_misses
 from kept.errors import InvalidInput, NotFound
 from kept.journal import noun_of
 from kept.memory import Kept
@@ -148,9 +149,16 @@ def status_command(invocation: Invocation) -> None:
         lines += _space_lines(space, now)
         if space["space"] != GLOBAL and status["last_session"] is not None:
             lines.append(("    ", _session_line(status["last_session"], space["refused"], now)))
+    misses = HookFolder(projects.home.root).misses(now - timedelta(days=RECENT_DAYS))
+    lines += told_misses(misses, f"in the last {RECENT_DAYS} days")
     lines.append(Dim(f"Home {projects.home.root}; acting as {invocation.role}."))
     about = None if project is None else {"id": project.id, "name": project.name, "root": project.root}
-    document = {"home": str(projects.home.root), "project": about, **status}
+    document = {
+        "home": str(projects.home.root),
+        "project": about,
+        "misses": [one._asdict() for one in misses],
+        **status,
+    }
     invocation.answer(document, lines)
 
 

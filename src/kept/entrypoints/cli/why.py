@@ -1,6 +1,7 @@
 """`kept why`: the numbers behind an earlier answer, and the texts that a session was given automatically."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from kept.entrypoints.cli.frame import command, session_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.recall import product
 from kept.entrypoints.cli.wording import bracketed, local
+from kept.entrypoints.hook.folder import KEPT_DAYS, HookFolder, told_misses
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.receipts import Explained
@@ -44,8 +46,11 @@ def _answer_session(invocation: Invocation, typed: str) -> None:
         lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}")))
         lines += [("    │ ", line) for line in (explained.block or "nothing").split("\n")]
         lines += _explained_lines(explained, invocation)
+    misses = HookFolder(invocation.projects().home.root).misses(invocation.clock() - timedelta(days=KEPT_DAYS), session)
+    lines += told_misses(misses, "in this session")
     hint = "`kept session list` shows the sessions; what they were given is kept for 30 days."
-    invocation.answer({"given": given}, lines or [f"No text was given to a session {session!r}. {hint}"])
+    document = {"given": given, "misses": [one._asdict() for one in misses]}
+    invocation.answer(document, lines or [f"No text was given to a session {session!r}. {hint}"])
 
 
 def _given_session(invocation: Invocation, memory: Kept, typed: str) -> str:

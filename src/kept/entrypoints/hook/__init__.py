@@ -1,6 +1,10 @@
 """The hook program: `kept-hook AGENT EVENT`, which agents run at their events. Input and answer are JSON.
 
     agents      the events, fields and answers of each agent, as data
+    calls       the tool call in an input: its files, commands and new text; its error
+    places      the home of Kept and the homes of agents, found without imports
+    wire        JSON without the json module
+    work        the files of a session's last tool calls, and the tasks of its sub-agents
     events      one event: read the input, answer, start the background process
     startup     the modules of the memory, imported only when an event needs them; opens the memory
     nudge       the request to store something before the agent stops, if the setting `nudge` allows it
@@ -16,14 +20,20 @@ import gc
 import os
 import sys
 import time
-from threading import Thread
+from _thread import allocate_lock, start_new_thread
 
 from kept.entrypoints.hook.agents import AGENTS
-from kept.entrypoints.hook.events import Occasion
+from kept.entrypoints.hook.events import LATE, Occasion, note_misnamed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import LockType
 
 LIMIT_MS = 1_000  # at a prompt or a failure, with the start of the interpreter, on a machine that is busy
 START_LIMIT_MS = 2_000  # at the start of a session, which happens once and has more to say; for a nudge, which the user
 # asked for; and for a project in a database, because loading the driver of PostgreSQL takes long
+ACTION_LIMIT_MS = 300  # before and after a tool call, of which a turn has many
+LIMITS_MS = {"start": START_LIMIT_MS, "action": ACTION_LIMIT_MS, "result": ACTION_LIMIT_MS}
 INTERPRETER_MS = 50  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
 USAGE = """Usage: kept-hook AGENT EVENT
@@ -31,7 +41,6 @@ USAGE = """Usage: kept-hook AGENT EVENT
 Agents run this program at their events: it reads the event as JSON from standard input, and answers with what the agent
 should know. `kept install` sets it up, `kept doctor` checks it. On a failure it prints nothing and exits with 0.
 """
-LATE = "Not done within"  # how the failure of a hook begins that ran out of time
 
 
 def main() -> None:
@@ -57,17 +66,24 @@ def main() -> None:
 def _in_time(agent: str, event: str, begun: float) -> str:
     """Work out the answer in a thread. Return "" if it fails or is not done within the limit."""
     if agent not in AGENTS or event not in AGENTS[agent].events:
+        note_misnamed(agent, event)
         return ""
     occasion = Occasion(agent, event)
-    limit_ms = START_LIMIT_MS if occasion.kind == "start" else LIMIT_MS
+    limit_ms = LIMITS_MS.get(occasion.kind, LIMIT_MS)
     if (given := os.environ.get(LIMIT_VARIABLE, "")).isdigit():
         limit_ms = int(given)
-    thread = Thread(target=occasion.run, args=(sys.stdin.buffer,), daemon=True)
-    thread.start()
-    thread.join(max(0.0, (limit_ms - INTERPRETER_MS) / 1000 - (time.monotonic() - begun)))
-    if thread.is_alive() and occasion.takes_longer:
-        thread.join(max(0.0, START_LIMIT_MS / 1000 - (time.monotonic() - begun)))
-    if thread.is_alive():
+    done = allocate_lock()  # released by the thread when it ends
+    done.acquire()
+    start_new_thread(_run, (occasion, done))
+    in_time = done.acquire(timeout=max(0.0, (limit_ms - INTERPRETER_MS) / 1000 - (time.monotonic() - begun)))
+    if not in_time and occasion.takes_longer:
+        in_time = done.acquire(timeout=max(0.0, START_LIMIT_MS / 1000 - (time.monotonic() - begun)))
+    if not in_time:
         occasion.run_out_of_time(f"{LATE} {limit_ms} ms")
         return ""
     return occasion.said
+
+
+def _run(occasion: Occasion, done: "LockType") -> None:
+    occasion.run(sys.stdin.buffer)
+    done.release()

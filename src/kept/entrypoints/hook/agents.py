@@ -4,73 +4,130 @@ No answer fits all of them, so the agent's name is an argument of the program an
 running programs; tests/hook has an input of each. Rule: plain tuples and dictionaries, no library.
 """
 
-import json
-from collections import namedtuple
+import os
+
+from kept.entrypoints.hook.wire import encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# An agent: kinds of its events (start, prompt, failure, stop, compact, end), the events whose answer reaches the model,
-# the form of that answer, the style that it reads best, and the program whose transcripts `kept import` reads.
-AgentFormat = namedtuple("AgentFormat", "events takes form style program")  # typing.NamedTuple would import typing
 
-_CLAUDE_EVENTS = {
+class AgentFormat:
+    """An agent: its events, and the form of the answers to them.
+
+    `events` says of which kind each is: start, prompt, action (before a tool call), result (after it), failure,
+    subagent, stop, compact, end. `takes` are the events with an answer that reaches the model, `form` the form of that
+    answer, `style` the style that it reads best, `program` the program whose transcripts `kept import` reads.
+    `tells_before`: a text that is given before a tool call reaches the model, with the result; other agents drop it,
+    and are told after. `starts_again`: a compaction ends with a new start.
+    """
+
+    __slots__ = ("events", "form", "program", "starts_again", "style", "takes", "tells_before")
+
+    def __init__(
+        self,
+        events: "Mapping[str, str]",
+        takes: "tuple[str, ...]",
+        form: str,
+        style: str,
+        program: "str | None" = None,
+        *,
+        tells_before: bool = False,
+        starts_again: bool = False,
+    ) -> None:
+        self.events = events
+        self.takes = takes
+        self.form = form
+        self.style = style
+        self.program = program
+        self.tells_before = tells_before
+        self.starts_again = starts_again
+
+
+_COMMON_EVENTS = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
-    "PostToolUseFailure": "failure",
+    "PreToolUse": "action",
     "Stop": "stop",
     "PreCompact": "compact",
     "PostCompact": "compact",
     "SessionEnd": "end",
 }
-_COPILOT_EVENTS = {
-    "sessionStart": "start",
-    "userPromptSubmitted": "prompt",
-    "postToolUseFailure": "failure",
-    "agentStop": "stop",
-    "preCompact": "compact",
-    "sessionEnd": "end",
-}
 
 AGENTS = {
     "claude-code": AgentFormat(
-        _CLAUDE_EVENTS, ("SessionStart", "UserPromptSubmit", "PostToolUseFailure"), "specific", "xml", "claude-code"
+        _COMMON_EVENTS | {"PostToolUseFailure": "failure", "SubagentStart": "subagent"},
+        ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUseFailure", "SubagentStart"),
+        "specific",
+        "xml",
+        "claude-code",
+        tells_before=True,
+        starts_again=True,
     ),
-    # Codex reports no failing tools, and refuses an answer with any other key.
-    "codex": AgentFormat(_CLAUDE_EVENTS, ("SessionStart", "UserPromptSubmit"), "specific", "text", "codex"),
+    # Codex reports a failing command as any other, and refuses an answer with an unknown key. It tells a sub-agent's
+    # task as a prompt.
+    "codex": AgentFormat(
+        _COMMON_EVENTS | {"PostToolUse": "result"},
+        ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
+        "specific",
+        "text",
+        "codex",
+        tells_before=True,
+        starts_again=True,
+    ),
     "gemini": AgentFormat(
         # PreCompress comes before every request to the model, so it is not used.
         {
             "SessionStart": "start",
             "BeforeAgent": "prompt",
-            "AfterTool": "failure",
+            "BeforeTool": "action",
+            "AfterTool": "result",
             "AfterAgent": "stop",
             "SessionEnd": "end",
         },
-        ("SessionStart", "BeforeAgent", "AfterTool"),
+        ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool"),
         "specific",
         "markdown",
         "gemini",
     ),
+    # It takes the answer to SubagentStart, and shows it to nobody.
     "qwen": AgentFormat(
-        _CLAUDE_EVENTS, ("SessionStart", "UserPromptSubmit", "PostToolUseFailure"), "specific", "markdown", "qwen"
+        _COMMON_EVENTS | {"PostToolUse": "result", "PostToolUseFailure": "failure"},
+        ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
+        "specific",
+        "markdown",
+        "qwen",
     ),
     # With a plugin made for Claude Code it uses Claude's names, but not its answers.
     "copilot": AgentFormat(
-        _COPILOT_EVENTS | _CLAUDE_EVENTS,
-        ("sessionStart", "userPromptSubmitted", "SessionStart", "UserPromptSubmit"),
+        {
+            "sessionStart": "start",
+            "userPromptSubmitted": "prompt",
+            "preToolUse": "action",
+            "postToolUse": "result",
+            "postToolUseFailure": "failure",
+            "agentStop": "stop",
+            "preCompact": "compact",
+            "sessionEnd": "end",
+        }
+        | _COMMON_EVENTS
+        | {"PostToolUse": "result", "PostToolUseFailure": "failure"},
+        (
+            *("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse"),
+            *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
+        ),
         "top",
         "text",
         "copilot",
+        tells_before=True,
     ),
     "openhands": AgentFormat(
         {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "stop", "SessionEnd": "end"},
         ("UserPromptSubmit",),
         "top",
         "text",
-        None,
     ),
     "cursor": AgentFormat(
         {
@@ -83,20 +140,24 @@ AGENTS = {
         ("sessionStart",),
         "snake",
         "text",
-        None,
     ),
-    # Its plugin, which Kept installs, runs this program and puts the answer where OpenCode wants it.
+    # Its plugin, which Kept installs, runs this program and puts the answer where OpenCode wants it. `session.child` is
+    # the first message of a session that another session has started.
     "opencode": AgentFormat(
         {
-            "session.created": "start",
             "chat.message": "prompt",
-            "tool.execute.after": "failure",
+            "session.child": "subagent",
+            "tool.execute.before": "action",
+            "tool.execute.after": "result",
             "session.idle": "stop",
             "experimental.session.compacting": "start",
             "session.compacted": "compact",
             "session.deleted": "end",
         },
-        ("session.created", "chat.message", "tool.execute.after", "experimental.session.compacting"),
+        (
+            *("chat.message", "session.child", "tool.execute.before", "tool.execute.after"),
+            "experimental.session.compacting",
+        ),
         "top",
         "text",
         "opencode",
@@ -112,6 +173,8 @@ _NAMES = {
     "transcript": ("transcript_path", "transcriptPath"),
     "prompt": ("prompt", "message"),
     "error": ("error", "tool_error", "toolError"),
+    "agent": ("agent_id", "agentId"),  # of a sub-agent
+    "tool": ("tool_name", "toolName", "tool"),
 }
 _PATHS = ("cwd", "transcript")
 
@@ -119,20 +182,20 @@ _PATHS = ("cwd", "transcript")
 def field(given: "Mapping[str, Any]", name: str) -> str:
     """Return a field of an event's input, under any name that an agent has for it; "" if there is none."""
     for own in _NAMES[name]:
-        if value := _text_of(given.get(own)):
-            return value if name in _PATHS else _without_halves(value)
+        if value := text_of(given.get(own)):
+            return value if name in _PATHS else without_halves(value)
     if name == "cwd":
         return _first_root(given.get("workspace_roots"))
-    return _gemini_error(given.get("tool_response")) if name == "error" else ""
+    return ""
 
 
-def _text_of(value: "Any") -> str:
+def text_of(value: "Any") -> str:
     if isinstance(value, dict):  # {"message": …, "name": …} of an error
         value = value.get("message")
     return value if isinstance(value, str) else ""
 
 
-def _without_halves(text: str) -> str:
+def without_halves(text: str) -> str:
     """Replace halves of surrogate pairs, which are not characters; in a path they stand for bytes outside of UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
@@ -142,33 +205,45 @@ def _first_root(roots: "Any") -> str:
     return str(roots[0]) if isinstance(roots, list) and roots else ""
 
 
-def _gemini_error(response: "Any") -> str:
-    """Return the error in Gemini's report of a tool; "" if it has not failed."""
-    if not isinstance(response, dict):
-        return ""
-    shown = response.get("llmContent")
-    report = shown if isinstance(shown, str) and _has_failed(shown) else ""
-    return _without_halves(_text_of(response.get("error"))) or report
+def session_of(given: "Mapping[str, Any]") -> str:
+    """Return the name of the session; "unknown" if neither the agent nor KEPT_SESSION names it."""
+    return field(given, "session") or os.environ.get("KEPT_SESSION") or "unknown"
 
 
-def _has_failed(report: str) -> bool:
-    """Return True if Gemini's report of a command ends with an exit code other than 0."""
-    _, told, end = report.rpartition("\nExit Code: ")
-    return bool(told) and end[:1] in tuple("123456789-")
+def project_of(agent: str, given: "Mapping[str, Any]") -> str:
+    """Return the directory of the project that the event belongs to. KEPT_PROJECT overrides it when a memory is opened.
+
+    `./` before a relative path says that it is a directory, also where it reads like a project's name or id.
+    """
+    claude = os.environ.get("CLAUDE_PROJECT_DIR") if agent == "claude-code" else None
+    folder = claude or field(given, "cwd") or os.curdir
+    return folder if os.path.isabs(folder) else f"./{folder}"  # noqa: PTH117 (pathlib is slow to import)
 
 
 def answer_of(agent: str, event: str, block: str) -> str:
     """Return the answer that makes this agent show the block to its model; "" if it would not, or for no block."""
     known = AGENTS[agent]
-    if not block or event not in known.takes:
+    if not block or event not in known.takes or (known.events[event] == "action" and not known.tells_before):
         return ""
     if known.form == "specific":
-        return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": block}})
-    return json.dumps({"additional_context" if known.form == "snake" else "additionalContext": block})
+        return encoded({"hookSpecificOutput": {"hookEventName": event, "additionalContext": block}})
+    return encoded({"additional_context" if known.form == "snake" else "additionalContext": block})
+
+
+def refusal_of(agent: str, event: str, reason: str) -> str:
+    """Return the answer that keeps an agent from a tool call; "" for no reason. None may be `ask`: Gemini CLI hangs."""
+    if not reason:
+        return ""
+    if agent == "gemini":
+        return encoded({"decision": "deny", "reason": reason})
+    if agent == "opencode":
+        return encoded({"refusal": reason})
+    decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return encoded({"hookSpecificOutput": {"hookEventName": event, **decision}} if agent != "copilot" else decision)
 
 
 def stop_answer_of(agent: str, wish: str) -> str:
     """Return the answer that keeps an agent from stopping, with the reason; "" for no wish."""
     if not wish:
         return ""
-    return json.dumps({"decision": "deny" if agent == "gemini" else "block", "reason": wish})
+    return encoded({"decision": "deny" if agent == "gemini" else "block", "reason": wish})

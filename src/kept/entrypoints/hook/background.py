@@ -26,7 +26,6 @@ from kept.model import Actor
 from kept.projects.files import locked
 
 MOST_POINTERS = 1_000
-NICE = 10
 MANY_IN_A_FILE = ("opencode",)  # the conversations of all projects are in one database
 
 Pointers = list[tuple[Path, dict[str, Any]]]  # each with its file
@@ -38,7 +37,6 @@ def main() -> None:
         os.closerange(3, 256)  # files that the host left open: it may wait for their end
     if sys.platform != "win32":
         signal.alarm(MOST_SECONDS)
-        os.nice(NICE)
     use_absolute_path(os.environ)
     found = parsed(sys.argv[1]) if len(sys.argv) > 1 else None
     pointer = found if isinstance(found, dict) else {}
@@ -73,7 +71,7 @@ def run(pointer: Mapping[str, Any]) -> None:
             folder.note_failure(pointer, str(failure))
         if has_transcript(pointer):
             folder.add(pointer)
-    folder.forget_old_nudges()
+    folder.forget_old()
     work_off(folder)
     if pointer.get("cwd"):
         _upkeep(str(pointer["agent"]), str(pointer["cwd"]))
@@ -133,10 +131,10 @@ def _import_transcript(memory: Kept, folder: HookFolder, group: Pointers) -> Non
     done = [
         result
         for file in _with_sub_agents(Path(last["transcript"]))
-        for result in memory.import_transcripts(known.program, file, here=here)
+        for result in memory.import_transcripts(str(known.program), file, here=here)
     ]
     _note_unread(folder, last, done)
-    kinds = {known.events.get(pointer.get("event")) for _, pointer in group}
+    kinds = {known.events.get(str(pointer.get("event"))) for _, pointer in group}
     if "end" in kinds:
         memory.session(last["session"]).finish()
     elif "compact" in kinds:

@@ -5,13 +5,25 @@ process, because an agent should not wait for it. Rule: a failure is reported to
 tries the transcript again later.
 """
 
-import json
 import os
 import sys
 import time
-from threading import Lock
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
+from _thread import allocate_lock
 
-from kept.entrypoints.hook.agents import AGENTS, MAY_BE_NUDGED, answer_of, field, stop_answer_of
+from kept.entrypoints.hook import work
+from kept.entrypoints.hook.agents import (
+    AGENTS,
+    MAY_BE_NUDGED,
+    answer_of,
+    field,
+    project_of,
+    refusal_of,
+    session_of,
+    stop_answer_of,
+)
+from kept.entrypoints.hook.places import is_agents_own, kept_home
+from kept.entrypoints.hook.wire import decoded, encoded
 
 if sys.platform == "win32":
     import subprocess  # elsewhere os.posix_spawn does without it
@@ -24,11 +36,19 @@ if TYPE_CHECKING:
     from kept.entrypoints.hook.startup import EventMemory
 
 WRITTEN_BY_HOSTS = ("<task-notification>", "<teammate-message>")  # how prompts begin that no person has written
-BACKGROUND = "import sys; sys.path.append(sys.argv.pop(1)); from kept.entrypoints.hook.background import main; main()"
+# The work of the background process must not slow down an agent that answers: also its imports come after others.
+BACKGROUND = (
+    "import os, sys; hasattr(os, 'nice') and os.nice(10); sys.path.append(sys.argv.pop(1)); "
+    "from kept.entrypoints.hook.background import main; main()"
+)
 THIS = f"{os.sep}kept{os.sep}entrypoints{os.sep}hook{os.sep}events.py"
+LATE = "Not done within"  # how the failure of a hook begins that ran out of time
+MISNAMED = "hook/misnamed"  # in the home: a file for every agent or event that is not known
+MOST_MISNAMED = 20  # files
 MOST_MARKS = 500  # files; see _Mark
 STARTED = "/hook/started"  # in the home: a mark for every background process that has not ended well
 MOST_CHARS = 100_000  # of a prompt: a longer one is searched for by its beginning
+ANSWERED_ONLY = ("prompt", "action", "result", "failure", "subagent")  # kinds that start no background process
 
 
 class Occasion:
@@ -41,19 +61,23 @@ class Occasion:
         self.said = ""
         self.takes_longer = False  # than usual, with good reason
         self._given: Mapping[str, Any] = {}
-        self._start = Lock()  # taken by the thread that starts the background process, and never released
+        self._start = allocate_lock()  # taken by the thread that starts the background process, and never released
 
     def run(self, source: "BinaryIO") -> None:
         """Read the input and work out the answer. A failure is reported, and leaves the answer empty."""
         try:
-            found = json.loads(source.read().decode("utf-8", "surrogateescape") or "{}")
+            found = decoded(source.read().decode("utf-8", "surrogateescape") or "{}")
             self._given = found if isinstance(found, dict) else {}
+            if self.kind == "prompt" and field(self._given, "agent"):
+                self.kind = "subagent"  # whose task it is: Codex and Copilot CLI tell it as a prompt
+            if is_agents_own(self.agent, project_of(self.agent, self._given), os.environ):
+                return
             if self.kind == "stop":
                 self._start_once({})
                 self.said = stop_answer_of(self.agent, self._wish())
                 return
-            said = answer_of(self.agent, self.event, self._text())
-            if self.kind not in ("prompt", "failure"):
+            said = self._answer()
+            if self.kind not in ANSWERED_ONLY:
                 self._start_once({})
             self.said = said
         except BaseException as error:  # the boundary of this thread: nothing may reach the agent
@@ -86,47 +110,71 @@ class Occasion:
             self.takes_longer = memory.may_nudge
             return memory.nudge(self._given) if memory.may_nudge else ""
 
-    def _text(self) -> str:
-        """Return the text for the model; "" if the event gets none."""
-        given, known = self._given, AGENTS[self.agent]
-        if self.event not in known.takes:
+    def _answer(self) -> str:
+        """Return the answer to an event; "" if it gets none."""
+        if self.kind == "compact":
+            self._note_compaction()
+        if self.event not in AGENTS[self.agent].takes:
             return ""
-        words = _words(self.kind, given)
+        if self.kind in ("action", "result"):
+            return self._answer_to_call()
+        words = self._words()
         if not words and self.kind != "start":
             return ""
-        is_compacted = given.get("source") == "compact" or self.event == "experimental.session.compacting"
+        # OpenCode has no event at the start of a session that may be answered: its first prompt is one as well.
+        is_first = self.kind == "prompt" and self._given.get("is_first") is True
+        self.takes_longer = is_first
+        with self._open() as memory:
+            self.takes_longer = is_first or memory.is_in_database
+            texts = [memory.text("start", "")] if is_first else []
+            texts.append(memory.text(self.kind, words))
+            return answer_of(self.agent, self.event, "\n\n".join(filter(None, texts)))
+
+    def _words(self) -> str:
+        """Return the words to search for: a person's prompt, the task of a sub-agent, the error of a tool."""
+        if self.kind == "subagent":
+            return field(self._given, "prompt") or work.take_task(kept_home(os.environ), session_of(self._given))
+        if self.kind == "prompt":
+            prompt = field(self._given, "prompt")[:MOST_CHARS]
+            return "" if not prompt.strip() or prompt.lstrip().startswith(WRITTEN_BY_HOSTS) else prompt
+        from kept.entrypoints.hook.calls import failure_of  # not for a prompt, which has no call
+
+        return failure_of(self.agent, self.kind, self._given)
+
+    def _answer_to_call(self) -> str:
+        """Answer before or after a tool call: a refusal, the lines that concern it, the fix of its error.
+
+        Nothing is imported before a small file says that a memory may concern the call.
+        """
+        from kept.anchors import concerns  # these two not for a prompt, which has no call
+        from kept.entrypoints.hook.calls import call_of, failure_of, task_of
+
+        home, given = kept_home(os.environ), self._given
+        call, tells = call_of(given), AGENTS[self.agent].tells_before == (self.kind == "action")
+        if self.kind == "action":
+            session = session_of(given)
+            work.note_task(home, session, task_of(given))
+            work.note_files(home, session, call.files if call else ())
+        error = failure_of(self.agent, self.kind, given) if self.kind == "result" else ""
+        if not (tells and home and call and concerns(home, project_of(self.agent, given), call)):
+            call = None
+        if call is None and not error:
+            return ""
         with self._open() as memory:
             self.takes_longer = memory.is_in_database
-            return memory.text(self.kind, self.event, words, style=known.style, is_compacted=is_compacted)
+            said = memory.said_of_call(call, error)
+        return refusal_of(self.agent, self.event, said[1]) or answer_of(self.agent, self.event, said[0])
+
+    def _note_compaction(self) -> None:
+        """Note that the context of the session is lost, if the agent does not say so at a new start."""
+        if not AGENTS[self.agent].starts_again and AGENTS[self.agent].program is not None:
+            with self._open() as memory:
+                memory.note_compaction()
 
     def _open(self) -> "EventMemory":
         from kept.entrypoints.hook.startup import EventMemory  # the expensive part of the start: `startup` says why
 
-        return EventMemory(self.agent, session_of(self._given), project_of(self.agent, self._given))
-
-
-def _words(kind: str, given: "Mapping[str, Any]") -> str:
-    """Return the words to search for: a person's prompt, or the error of a tool that the user did not interrupt."""
-    if kind == "prompt":
-        prompt = field(given, "prompt")[:MOST_CHARS]
-        return "" if not prompt.strip() or prompt.lstrip().startswith(WRITTEN_BY_HOSTS) else prompt
-    is_error = kind == "failure" and given.get("is_interrupt") is not True
-    return field(given, "error") if is_error else ""
-
-
-def session_of(given: "Mapping[str, Any]") -> str:
-    """Return the name of the session; "unknown" if neither the agent nor KEPT_SESSION names it."""
-    return field(given, "session") or os.environ.get("KEPT_SESSION") or "unknown"
-
-
-def project_of(agent: str, given: "Mapping[str, Any]") -> str:
-    """Return the directory of the project that the event belongs to. KEPT_PROJECT overrides it when a memory is opened.
-
-    `./` before a relative path says that it is a directory, also where it reads like a project's name or id.
-    """
-    claude = os.environ.get("CLAUDE_PROJECT_DIR") if agent == "claude-code" else None
-    folder = claude or field(given, "cwd") or os.curdir
-    return folder if os.path.isabs(folder) else f"./{folder}"  # noqa: PTH117 (pathlib is slow to import)
+        return EventMemory(self.agent, self.event, self._given)
 
 
 def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, Any]":
@@ -147,7 +195,7 @@ def start_later(pointer: "Mapping[str, Any]") -> None:
     folder of this package comes last, for an installation that is found by PYTHONPATH alone.
     """
     mark = _Mark(pointer)
-    given = json.dumps({**pointer, "mark": [mark.path, mark.token]})
+    given = encoded({**pointer, "mark": [mark.path, mark.token]})
     command = [sys.executable, "-E", "-P", "-c", BACKGROUND, __file__.removesuffix(THIS), given]
     if sys.platform == "win32":
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
@@ -195,24 +243,30 @@ class _Mark:
                 return
 
 
+def note_misnamed(agent: str, event: str) -> None:
+    """Note that the program was called with an agent or an event that it does not know, for `kept doctor`."""
+    home = kept_home(os.environ)
+    if home and os.access(home, os.W_OK):
+        name = blake2b(f"{agent}\n{event}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+        folder = f"{home}/{MISNAMED}"
+        for part in (folder.rpartition("/")[0], folder):
+            if not os.access(part, os.W_OK):
+                os.mkdir(part, 0o700)  # noqa: PTH102  (pathlib is not imported for this)
+        if len(known := os.listdir(folder)) < MOST_MISNAMED or name in known:  # noqa: PTH208
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+            file = os.open(f"{folder}/{name}", flags, 0o600)
+            os.write(file, f"{_on_one_line(agent)}\n{_on_one_line(event)}\n".encode("utf-8", "replace"))
+            os.close(file)
+
+
+def _on_one_line(name: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in name)[:60]
+
+
 def started_folder(environ: "Mapping[str, str]") -> str:
-    """Return the folder of the marks in the home that `default_home` finds, without its imports; "" if unsure."""
-    user = environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "").rstrip("/")
-    home = os.path.normpath(_home(environ, user).replace("//", "/"))
-    is_sure = os.path.isabs(user) and os.path.isabs(home) and home not in ("/", os.path.normpath(user))  # noqa: PTH117
-    return home + STARTED if is_sure else ""
-
-
-def _home(environ: "Mapping[str, str]", user: str) -> str:
-    """Return the home of Kept, in the folder of a user."""
-    if named := environ.get("KEPT_HOME", ""):
-        return f"{user}/{named[2:]}" if named.startswith("~/") else named
-    if sys.platform == "win32":
-        return f"{environ.get('LOCALAPPDATA') or f'{user}/AppData/Local'}/kept"
-    if sys.platform == "darwin":
-        return f"{user}/Library/Application Support/kept"
-    data = environ.get("XDG_DATA_HOME", "")
-    return f"{data if data.startswith('/') else f'{user}/.local/share'}/kept"
+    """Return the folder of the marks in the home; "" if it is not sure which one that is."""
+    home = kept_home(environ)
+    return home + STARTED if home else ""
 
 
 def _named(error: BaseException) -> str:

@@ -5,6 +5,8 @@
     <home>/hook/seen/AGENT      the agent's last event, and when
     <home>/hook/started/*       a mark for every background process that was started and is not done
     <home>/hook/nudged/*        the sessions whose agent was asked to store something (`nudge`)
+    <home>/hook/misnamed/*      calls of the program with an agent or an event that it does not know
+    <home>/hook/work/*          files and tasks of the last tool calls of a session (`work`)
 
 A pointer names agent, session, project and path of a transcript, and holds no word of it. `events` writes the marks,
 and the background process the rest.
@@ -14,14 +16,17 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kept.entrypoints.hook.agents import AGENTS
+from kept.entrypoints.hook.events import LATE, MISNAMED
+from kept.entrypoints.hook.work import FOLDER as WORK
+from kept.entrypoints.hook.work import KEPT_SECONDS as WORK_SECONDS
 from kept.projects.files import make_private_directory, write_private_file
 
 DIED = "The background process ended before it was done"  # how the failure of such a process begins
@@ -29,7 +34,37 @@ RUNS_SECONDS = 86_400  # a process id that is in use after this time is another 
 MOST_SECONDS = 600  # of one background process, so that none can hang for ever
 WAIT_S = 60  # for another process: it may have looked into the spool before our pointer was there
 KEPT_DAYS = 30  # as long as Claude Code keeps transcripts
+RECENT_DAYS = 7  # failures older than that are history
 LOG_BYTES = 256 * 1024
+
+
+MOMENTS = {
+    "start": "the start of a session",
+    "prompt": "a prompt",
+    "action": "a tool call",
+    "result": "a tool call",
+    "failure": "a failure",
+    "subagent": "the start of a sub-agent",
+}
+
+
+class Misses(NamedTuple):
+    """How often hooks ran out of time at one moment, so that an agent was told nothing, and when it was last."""
+
+    moment: str
+    times: int
+    last: str
+
+
+def listed_misses(misses: Sequence[Misses]) -> str:
+    return ", ".join(f"{one.times} at {one.moment} (last {one.last})" for one in misses)
+
+
+def told_misses(misses: Sequence[Misses], during: str) -> list[str]:
+    """Return a line that says how often hooks ran out of time; none if they did not."""
+    count = sum(one.times for one in misses)
+    times = "once" if count == 1 else f"{count} times"
+    return [f"Out of time {times} {during}, so an agent was told nothing: {listed_misses(misses)}."] if misses else []
 
 
 class HookFolder:
@@ -42,6 +77,8 @@ class HookFolder:
         self.log = self.root / "failures.jsonl"
         self.nudged = self.root / "nudged"
         self.started = self.root / "started"
+        self.misnamed = home / MISNAMED
+        self.work = home / WORK
         self.lock = self.root / "spool.lock"
 
     def prepare(self) -> None:
@@ -64,6 +101,28 @@ class HookFolder:
             lines = self.log.read_text("utf-8", "replace").splitlines()
             return [entry for line in lines if isinstance(entry := parsed(line), dict)]
         return []
+
+    def misses(self, since: datetime, session: str | None = None) -> list[Misses]:
+        """Return for each moment how often hooks ran out of time since then, in one session or in all of them."""
+        found: dict[str, list[str]] = {}
+        for entry in self.failures():
+            known = AGENTS.get(str(entry.get("agent")))
+            moment = MOMENTS.get(known.events.get(str(entry.get("event")), "") if known else "")
+            is_late = (
+                str(entry.get("failure")).startswith(LATE) and str(entry.get("at")) >= f"{since:%Y-%m-%dT%H:%M:%SZ}"
+            )
+            if moment and is_late and session in (None, entry.get("session")):
+                found.setdefault(moment, []).append(str(entry.get("at")))
+        return [Misses(moment, len(ats), max(ats)) for moment, ats in found.items()]
+
+    def misnamed_calls(self) -> list[tuple[str, str, datetime]]:
+        """Return the calls of the program with an agent or an event that it does not know, and when they were last."""
+        found = []
+        for path in sorted(self.misnamed.glob("*")):
+            with suppress(OSError, ValueError):
+                agent, event = path.read_text("utf-8", "replace").split("\n")[:2]
+                found.append((agent, event, datetime.fromtimestamp(path.stat().st_mtime, UTC)))
+        return found
 
     def last_events(self) -> dict[str, tuple[str, datetime]]:
         """Return for each agent its last event, and when it was."""
@@ -109,18 +168,24 @@ class HookFolder:
             return False
         return True
 
-    def forget_old_nudges(self) -> None:
-        oldest = time.time() - KEPT_DAYS * 86_400
-        for path in self.nudged.glob("*"):
-            with suppress(OSError):
-                if path.stat().st_mtime < oldest:
-                    path.unlink()
+    def forget_old(self) -> None:
+        """Remove old marks: of requests to agents, of misnamed calls, and of the work of sessions."""
+        for folder, seconds in (
+            (self.nudged, KEPT_DAYS * 86_400),
+            (self.misnamed, KEPT_DAYS * 86_400),
+            (self.work, WORK_SECONDS),
+        ):
+            for path in folder.glob("*"):
+                with suppress(OSError):
+                    if path.stat().st_mtime < time.time() - seconds:
+                        path.unlink()
 
     def note_failure(self, pointer: Mapping[str, Any], what: str) -> None:
         """Add a line to the log. If the log is long, drop its older half."""
         at = pointer.get("at") or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        entry = {"at": at, "agent": pointer.get("agent")}
-        entry |= {"event": pointer.get("event"), "failure": what[:500]}
+        entry = {"at": at, "agent": pointer.get("agent"), "event": pointer.get("event"), "failure": what[:500]}
+        if session := pointer.get("session"):
+            entry["session"] = session
         lines = self.log.read_bytes() if self.log.exists() else b""
         if len(lines) > LOG_BYTES:
             lines = lines[len(lines) // 2 :].partition(b"\n")[2]

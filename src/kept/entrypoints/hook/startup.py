@@ -20,10 +20,17 @@ Rule: a hook behaves as any other process. If the stand-ins do not fit a version
 import os
 import sys
 
+from kept.entrypoints.hook import work
+from kept.entrypoints.hook.agents import AGENTS, field, project_of, session_of
+from kept.entrypoints.hook.places import kept_home
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Self
+
+    from kept.anchors import Call
+    from kept.memory.deliver import Listener
 
 _UNQUOTED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/"
 
@@ -88,13 +95,14 @@ from kept.model import Actor  # noqa: E402
 class EventMemory:
     """The memory of the project that an event is about, opened for the agent. Use it in a `with` block."""
 
-    def __init__(self, agent: str, session: str, project: str) -> None:
+    def __init__(self, agent: str, event: str, given: "Mapping[str, Any]") -> None:
         self._agent = agent
-        self._session = session
+        self._event = event
+        self._given = given
         named = os.environ.get("KEPT_PROJECT")
         actor = Actor(role=role_in(os.environ), name=agent)
         self._memory = open_memory(
-            project=typed(named) if named else project, actor=actor, settings={"auto_upkeep": False}
+            project=typed(named) if named else project_of(agent, given), actor=actor, settings={"auto_upkeep": False}
         )
 
     def __enter__(self) -> "Self":
@@ -111,19 +119,59 @@ class EventMemory:
     def may_nudge(self) -> bool:
         return self._memory.settings.nudge != "off"
 
-    def text(self, kind: str, event: str, words: str, *, style: str, is_compacted: bool) -> str:
-        """Return the text for the model: at a start, for the words of a prompt, or for those of an error."""
-        from kept.memory.deliver import Listener  # brings recall along, which the end of a turn does without
-
-        listener = Listener(session=self._session, event=event, style=style, is_compacted=is_compacted)
+    def text(self, kind: str, words: str) -> str:
+        """Return the text for the model: at a start, for a prompt, for the task of a sub-agent, or for an error."""
+        listener = self._listener()
+        if listener is None:
+            return ""
+        deliveries = self._memory.deliveries
         if kind == "prompt":
-            return self._memory.deliveries.for_prompt(words, listener)
+            return deliveries.for_prompt(words, listener)
+        if kind == "subagent":
+            return deliveries.for_subagent(words, listener)
         if kind == "failure":
-            return self._memory.deliveries.for_error(words, listener)
-        return self._memory.deliveries.at_start(listener)
+            from kept.entrypoints.hook.calls import call_of  # not for a prompt, which has no call
+
+            call = call_of(self._given)
+            return deliveries.for_error(words, listener, call.commands[0] if call and call.commands else "")
+        return deliveries.at_start(listener)
+
+    def said_of_call(self, call: "Call | None", error: str) -> "tuple[str, str]":
+        """Return the text for a tool call or its error, and the reason to refuse it; both are "" almost always."""
+        listener = self._listener()
+        if listener is None:
+            return "", ""
+        said = None if call is None else self._memory.deliveries.for_action(call, listener)
+        known = self.text("failure", error) if error else ""
+        return "\n\n".join(filter(None, (known, said.text if said else ""))), said.refusal if said else ""
+
+    def note_compaction(self) -> None:
+        """Note that the context of the session was compacted."""
+        if (listener := self._listener()) is not None:
+            self._memory.deliveries.on_compaction(listener)
 
     def nudge(self, given: "Mapping[str, Any]") -> str:
         """Return the request to an agent that is about to stop; "" almost always."""
         from kept.entrypoints.hook import nudge  # reads transcripts; most users have it off
 
-        return nudge.request_for(self._memory, self._agent, self._session, given)
+        return nudge.request_for(self._memory, self._agent, session_of(given), given)
+
+    def _listener(self) -> "Listener | None":
+        """Return the session that is told something, which for a sub-agent is its own; None if it is paused."""
+        from kept.memory.deliver import Listener  # brings recall along, which the end of a turn does without
+
+        given, session = self._given, session_of(self._given)
+        own = session
+        if sub_agent := field(given, "agent"):
+            if self._memory.pauses.status(session):
+                return None
+            own = f"{session}.agent-{sub_agent}"  # as its transcript is stored
+        source = given.get("source")
+        return Listener(
+            session=own,
+            event=self._event,
+            style=AGENTS[self._agent].style,
+            files=work.files_of(kept_home(os.environ), session),
+            is_compacted=source == "compact" or self._event == "experimental.session.compacting",
+            is_resumed=source == "resume",
+        )

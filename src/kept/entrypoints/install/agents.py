@@ -106,12 +106,33 @@ def _events(agent: str) -> tuple[str, ...]:
 
 
 SECONDS = 10  # a hook takes 1 or 2 at most; the rest is for a limit that the user has raised
+CALL_SECONDS = 5  # before and after a tool call, which waits for it
 SESSION_END_SECONDS = 3
+
+# The tools at which our hook runs: those that edit, write, run a command, or give a task to a sub-agent. Starting it at
+# every file that is read would cost time and find nothing.
+MATCHERS: Mapping[tuple[str, str], str] = {
+    ("claude-code", "PreToolUse"): "Edit|Write|MultiEdit|NotebookEdit|Bash|Agent|Task",
+    ("codex", "PreToolUse"): "^(apply_patch|Bash)$",
+    ("codex", "PostToolUse"): "^Bash$",
+    ("gemini", "BeforeTool"): "replace|write_file|run_shell_command",
+    ("gemini", "AfterTool"): "replace|write_file|run_shell_command",
+    ("qwen", "PreToolUse"): "^(edit|write_file|run_shell_command)$",
+    ("qwen", "PostToolUse"): "^(edit|write_file|run_shell_command)$",
+}
 
 
 def _group(where: MachineFacts, agent: str, event: str, factor: int = 1) -> dict[str, Any]:
-    seconds = SESSION_END_SECONDS if event == "SessionEnd" else SECONDS
-    return {"hooks": [{"type": "command", "command": where.command(agent, event), "timeout": seconds * factor}]}
+    hook = {"type": "command", "command": where.command(agent, event), "timeout": _seconds(agent, event) * factor}
+    matcher = MATCHERS.get((agent, event))
+    return {"matcher": matcher, "hooks": [hook]} if matcher else {"hooks": [hook]}
+
+
+def _seconds(agent: str, event: str) -> int:
+    """Return the time after which an agent may end our hook."""
+    if event == "SessionEnd":
+        return SESSION_END_SECONDS
+    return CALL_SECONDS if HOOK_FORMATS[agent].events[event] in ("action", "result") else SECONDS
 
 
 def _hooks(where: MachineFacts, agent: str, factor: int = 1) -> list[ConfigEdit]:
@@ -187,7 +208,7 @@ def _qwen(where: MachineFacts, scope: Scope) -> Files:
 def _copilot(where: MachineFacts, scope: Scope) -> Files:
     folder = where.set_by("COPILOT_HOME", ".copilot")
     hooks = {
-        event: [{"type": "command", "bash": where.command("copilot", event), "timeoutSec": SECONDS}]
+        event: [{"type": "command", "bash": where.command("copilot", event), "timeoutSec": _seconds("copilot", event)}]
         for event in _events("copilot")
     }
     own = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"

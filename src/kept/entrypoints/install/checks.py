@@ -7,10 +7,11 @@ The programs are really run: the hook with a sample event in a scratch home, the
 Rule: a fault keeps an agent from its memory; anything else is a note. Nothing is changed here.
 """
 
+import difflib
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,9 +19,10 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from kept.distribution import install_line
-from kept.entrypoints.hook import LATE, LIMIT_VARIABLE
+from kept.entrypoints.hook import LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
-from kept.entrypoints.hook.folder import DIED, HookFolder
+from kept.entrypoints.hook.events import LATE
+from kept.entrypoints.hook.folder import DIED, RECENT_DAYS, HookFolder, listed_misses
 from kept.entrypoints.install import Change, Ledger, codex, plan, rpc
 from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at
@@ -29,7 +31,6 @@ from kept.errors import KeptError
 HOOK_SECONDS = 5.0
 SERVER_SECONDS = 20.0
 WAITS_HOURS = 1  # until a pointer in the spool counts as stuck
-RECENT_DAYS = 7  # failures older than that are history
 SHOWN_FAILURES = 3
 ENOUGH_MS = 3_000  # for a hook on a machine that is always busy
 TOOLS = 6
@@ -214,7 +215,8 @@ def _spool_and_failures(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]
     else:
         yield LinkCheck(agent="", level="ok", check="spool")
     yield from _died(hooks)
-    yield from _failures(hooks.failures(), now)
+    yield from _misnamed(hooks)
+    yield from _failures(hooks, now)
 
 
 def _died(hooks: HookFolder) -> Iterator[LinkCheck]:
@@ -232,6 +234,19 @@ def _died(hooks: HookFolder) -> Iterator[LinkCheck]:
     yield LinkCheck(agent=str(last["agent"]), level="problem", check="background", message=message, hint=hint)
 
 
+def _misnamed(hooks: HookFolder) -> Iterator[LinkCheck]:
+    """Report calls of the hook that do nothing, because of the name of the agent or of the event."""
+    for agent, event, last in hooks.misnamed_calls():
+        known = HOOK_FORMATS.get(agent)
+        names: Collection[str] = HOOK_FORMATS if known is None else known.events
+        wrong = f"agent {agent!r}" if known is None else f"event {event!r}"
+        near = difflib.get_close_matches(agent if known is None else event, names, 1, 0.5)
+        message = f"`kept-hook {agent} {event}` does nothing: unknown {wrong}. Last run {last:%Y-%m-%d}."
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        hint += f"Change the entry that runs it, or run: kept install{'' if known is None else f' {agent}'}"
+        yield LinkCheck(agent="", level="problem", check="hooks", message=message, hint=hint)
+
+
 class FailurePattern(NamedTuple):
     """A failure that is a problem if it happens often, and its report."""
 
@@ -245,7 +260,7 @@ PATTERNS = (
     FailurePattern(
         LATE,
         5,  # fewer happen on every machine that is busy for a moment
-        "In the last {days} days {count} hooks ran out of time and told the agent nothing.",
+        "In the last {days} days {count} hooks ran out of time and told the agent nothing: {moments}.",
         f"Give them more time where agents start, in milliseconds: export {LIMIT_VARIABLE}={ENOUGH_MS}",
     ),
     FailurePattern(
@@ -257,13 +272,14 @@ PATTERNS = (
 )
 
 
-def _failures(entries: Iterable[Mapping[str, object]], now: datetime) -> Iterator[LinkCheck]:
+def _failures(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
     """Report each pattern with many recent failures as one problem, and the last of the other failures as notes."""
-    found, left = [], _recent(entries, now)
+    found, left = [], _recent(hooks.failures(), now)
+    moments = listed_misses(hooks.misses(now - timedelta(days=RECENT_DAYS)))
     for pattern in PATTERNS:
         matching = [entry for entry in left if str(entry.get("failure")).startswith(pattern.beginning)]
         if len(matching) >= pattern.many:
-            message = pattern.message.format(days=RECENT_DAYS, count=len(matching))
+            message = pattern.message.format(days=RECENT_DAYS, count=len(matching), moments=moments)
             found.append(LinkCheck(agent="", level="problem", check="failures", message=message, hint=pattern.hint))
             left = [entry for entry in left if entry not in matching]
     found += [_failure_note(entry) for entry in left[-SHOWN_FAILURES:]]

@@ -71,6 +71,7 @@ import { join } from "node:path"
 const HOOK = "{hook}"
 const VARIABLES = "{variables}"
 const LIMIT_MS = 10000 // kept-hook ends within 2 s; this is for one that cannot
+const CALLS = ["edit", "write", "multiedit", "patch", "apply_patch", "bash"] // these change something
 const DATA = process.env.XDG_DATA_HOME || join(homedir(), ".local", "share")
 const DATABASE = join(DATA, "opencode", "opencode.db")
 
@@ -92,40 +93,46 @@ function ask(event, given, directory) {
   })
 }
 
-function context(said) {
-  if (!said.trim()) return ""
-  try { return JSON.parse(said).additionalContext ?? "" } catch { return "" }
+function answer(said) {
+  if (!said.trim()) return {}
+  try { return JSON.parse(said) } catch { return {} }
 }
 
 export const Kept = async ({ directory }) => {
   const started = new Set()
-  const begin = (session) => {
-    if (!session || started.has(session)) return ""
-    started.add(session)
-    return ask("session.created", { session_id: session }, directory).then(context)
-  }
+  const children = new Set() // sessions that another session has started
+  const told = async (event, given) => answer(await ask(event, given, directory)).additionalContext ?? ""
   return {
     "chat.message": async (input, output) => {
       const first = output.parts.find((part) => part.type === "text" && !part.synthetic)
       if (!first) return
       const session = first.sessionID ?? input.sessionID
-      const told = [await begin(session)]
-      told.push(context(await ask("chat.message", { session_id: session, prompt: first.text }, directory)))
-      const text = told.filter(Boolean).join("\\n\\n")
+      const is_first = Boolean(session) && !started.has(session)
+      started.add(session)
+      const given = { session_id: session, prompt: first.text, is_first }
+      const text = await told(is_first && children.has(session) ? "session.child" : "chat.message", given)
       if (text) output.parts.push({ ...first, id: first.id + "k", text, synthetic: true })
     },
     "experimental.session.compacting": async (input, output) => {
-      const text = context(await ask("experimental.session.compacting", { session_id: input.sessionID }, directory))
+      const text = await told("experimental.session.compacting", { session_id: input.sessionID })
       if (text) output.context.push(text)
+    },
+    "tool.execute.before": async (input, output) => {
+      if (!CALLS.includes(input.tool)) return
+      const given = { session_id: input.sessionID, tool: input.tool, args: output.args }
+      const { refusal } = answer(await ask("tool.execute.before", given, directory))
+      if (refusal) throw new Error(refusal)
     },
     "tool.execute.after": async (input, output) => {
       const error = output.metadata?.error ?? (output.metadata?.exit ? output.output : "")
-      if (!error || typeof output.output !== "string") return
-      const text = context(await ask("tool.execute.after", { session_id: input.sessionID, error }, directory))
+      if (typeof output.output !== "string" || !(error || CALLS.includes(input.tool))) return
+      const given = { session_id: input.sessionID, tool: input.tool, args: input.args, error }
+      const text = await told("tool.execute.after", given)
       if (text) output.output += "\\n\\n" + text
     },
     event: async ({ event }) => {
       const session = event.properties?.sessionID ?? event.properties?.info?.id
+      if (event.type === "session.created" && event.properties?.info?.parentID) children.add(session)
       if (["session.idle", "session.compacted", "session.deleted"].includes(event.type)) {
         await ask(event.type, { session_id: session }, directory)
       }

@@ -9,10 +9,12 @@ Last steps of the read path, for a host that injects memories. Three files:
 Sections are filled in this order: pinned memories (`always`), what other agents found since the session began
 (`bridge`), what fits the prompt, the files and the task at hand, and the rules that hold then (`retrieval`), the last
 session (`summary`); open tasks follow. Errors stand under a heading of their own, whatever section they fit. What one
-section does not use flows on to the next. Within a section rank decides what gets in, but memories are shown oldest
-first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache stays valid. Pure,
-apart from the readers of `collect`. Rule: the text is measured as it will be read, markup included; never more than the
-total; and what does not fit is named in `left_out`.
+section does not use flows on to the next, and what is left in the end flows back: it goes to the memories for which
+their own section had no room, and to pins beyond the fifth. Within a section rank decides what gets in, but memories
+are shown oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache
+stays valid. The few lines of hooks are shown best first. Pure, apart from the readers of `collect`. Rules: the text is
+measured as it will be read, markup included; never more than the total; what does not fit is named in `left_out`; and
+the tokens of the sections add up to those of the text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +26,7 @@ from msgspec import Struct
 
 from kept import tokens
 from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task, replace
-from kept.recall.briefing.material import Material, brief, collect, question_of
+from kept.recall.briefing.material import FULL_PINS, Material, brief, collect, question_of
 from kept.recall.briefing.render import (
     STYLES,
     Pair,
@@ -39,6 +41,7 @@ from kept.recall.briefing.render import (
 from kept.recall.briefing.situation import Situation, tier_of
 
 __all__ = [
+    "FRAME",
     "NO_ROOM",
     "STYLES",
     "Material",
@@ -132,6 +135,7 @@ INSTRUCTION_TAG = "instruction-like"  # set by the write path
 LEAST_CONFIDENCE = 0.35  # of what a tool or a stranger said
 ERRORS = "errors"  # a heading within the section that they fit
 ERRORS_KIND = "error"
+FRAME = "frame"  # headings, the note, warnings of conflicts, and the mark of a delivery
 NO_ROOM = "there was no room for it"
 CLEARLY_LESS = 1.5  # times what all parts take: then the whole, which only adds line breaks, need not be measured
 
@@ -145,6 +149,7 @@ class Order(Struct, frozen=True, kw_only=True):
     style: str
     shares: Mapping[str, int]
     max_chars: int | None = None
+    is_best_first: bool = False
 
     def is_exceeded_by(self, text: str, spent: int) -> bool:
         """Return True if a text of that many tokens is too long."""
@@ -155,30 +160,24 @@ def compose(material: Material, order: Order) -> Briefing:
     """The best briefing within the order's limits. Never over them; empty when nothing fits."""
     left_out = {out.ref: out.reason for out in material.left_out}
     parts = _filled(material, order, left_out)
-    tasks = list(material.tasks)
-    pins = [entry.ref for entry in material.always if not distrust(entry.memory)]
-    text, spent = _rendered(parts, tasks, material.conflicts, pins, order)
-    while order.is_exceeded_by(text, spent):
-        left_out[_drop_last(parts, tasks)] = NO_ROOM
-        text, spent = _rendered(parts, tasks, material.conflicts, pins, order)
-    sections = tuple(part.as_section() for part in parts)
+    draft = _Draft(parts, list(material.tasks), material.conflicts, _pins_in(material), order)
+    draft.shrink(left_out)
+    draft.grow(left_out)
+    text, total = draft.text, tokens.estimate(draft.text)
+    sections = draft.sections(total)
     shown = {entry.ref for section in sections for entry in section.entries}
     return Briefing(
         text=text,
         style=order.style,
         budget=order.total,
-        tokens=tokens.estimate(text),
+        tokens=total,
         sections=sections,
         left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
     )
 
 
-def _drop_last(parts: Sequence["_Part"], tasks: list[Task]) -> str:
-    """Remove the last task, or else the last memory; return its name."""
-    if tasks:
-        return tasks.pop().name
-    last = [part for part in parts if part.written][-1]
-    return last.written.pop().entry.ref
+def _pins_in(material: Material) -> list[str]:
+    return [entry.ref for entry in material.always if not distrust(entry.memory)]
 
 
 def distrust(memory: Memory) -> str | None:
@@ -200,24 +199,84 @@ class _Written(Struct, frozen=True):
 
 
 class _Part(Struct):
-    """A section while it is being filled, best first."""
+    """A section while it is being filled, best first, and the memories that wait for room."""
 
     name: str
     budget: int
     heading_tokens: int
     written: list[_Written] = []
+    waiting: list[_Written] = []
 
-    def in_order(self) -> list[_Written]:
-        """As it is shown: oldest first, and the tiers that change most often last."""
+    def in_order(self, order: Order) -> list[_Written]:
+        """As it is shown: oldest first, and the tiers that change most often last; or best first."""
+        if order.is_best_first:
+            return self.written
         return sorted(self.written, key=lambda one: (_SHOWN_ORDER[one.entry.memory.tier], one.entry.memory.id))
 
     @property
     def tokens(self) -> int:
         return self.heading_tokens + sum(one.tokens for one in self.written) if self.written else 0
 
-    def as_section(self) -> Section:
-        entries = tuple(one.entry for one in self.in_order())
-        return Section(name=self.name, budget=self.budget, tokens=self.tokens, entries=entries)
+    def as_section(self, order: Order) -> Section:
+        in_order = self.in_order(order)
+        heading = _heading_estimate(heading_of(self.name, order.style)) if in_order else 0
+        spent = heading + tokens.estimate("\n".join(one.text for one in in_order))
+        return Section(name=self.name, budget=self.budget, tokens=spent, entries=tuple(one.entry for one in in_order))
+
+
+class _Draft:
+    """A briefing while memories are added and dropped: the text as it would be read, and what it takes."""
+
+    def __init__(
+        self, parts: Sequence[_Part], tasks: list[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
+    ) -> None:
+        self._parts, self._tasks, self._conflicts, self._pins, self._order = parts, tasks, conflicts, pins, order
+        self._render()
+
+    def _render(self) -> None:
+        self.text, self.spent = _rendered(self._parts, self._tasks, self._conflicts, self._pins, self._order)
+
+    @property
+    def is_too_long(self) -> bool:
+        return self._order.is_exceeded_by(self.text, self.spent)
+
+    def shrink(self, left_out: dict[str, str]) -> None:
+        """Drop the last task, or else the last memory, until the text is short enough."""
+        while self.is_too_long:
+            if self._tasks:
+                left_out[self._tasks.pop().name] = NO_ROOM
+            else:
+                last = [part for part in self._parts if part.written][-1]
+                left_out[last.written.pop().entry.ref] = NO_ROOM
+            self._render()
+
+    def grow(self, left_out: dict[str, str]) -> None:
+        """Give the room that is left to memories that waited for it; pins beyond the fifth come last."""
+        if not self.text or not any(part.waiting for part in self._parts):
+            return
+        room = self._order.total - max(tokens.at_most(self.text), _chars_as_tokens(len(self.text), self._order))
+        added: list[_Part] = []
+        for part in sorted(self._parts, key=lambda part: part.name == "always"):
+            for one in part.waiting:
+                cost = one.cost + (0 if part.written else _heading_cost(part.name, [one], self._order))
+                if cost <= room:
+                    part.written.append(one)
+                    added.append(part)
+                    room -= cost
+        self._render()
+        while self.is_too_long and added:  # a warning of a conflict came along
+            left_out[added.pop().written.pop().entry.ref] = NO_ROOM
+            self._render()
+
+    def sections(self, total: int) -> tuple[Section, ...]:
+        """The sections with their tokens. With the frame (headings, note, warnings) they add up to the total."""
+        found = [part.as_section(self._order) for part in self._parts]
+        if self._tasks:
+            lines = "\n".join(render_task(task, self._order.style) for task in self._tasks)
+            found.append(Section(name="tasks", budget=0, tokens=tokens.estimate(lines)))
+        if self.text:
+            found.append(Section(name=FRAME, budget=0, tokens=total - sum(section.tokens for section in found)))
+        return tuple(found)
 
 
 def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[_Part]:
@@ -228,19 +287,22 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
     parts = []
     for name, budget in allocate(order.total)._asdict().items():
         entries = [_written(entry, name, order) for entry in _admitted(getattr(material, name), shown, left_out)]
-        heading_cost = _heading_cost(name, entries, order)
+        first, later = (entries[:FULL_PINS], entries[FULL_PINS:]) if name == "always" else (entries, [])
+        heading_cost = _heading_cost(name, first, order)
         carried += budget
-        # All pins are shown if they can be: they may borrow from the sections after them, or be cut.
+        # Five pins are shown if they can be: they may borrow from the sections after them, or be cut.
         available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
-        if name == "always" and sum(one.cost for one in entries) > available:
-            entries = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in entries]
-        fits = _fitting_entries(name, entries, available, order)
+        if name == "always" and sum(one.cost for one in first) > available:
+            first = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in first]
+        fits = _fitting_entries(name, first, available, order)
         if fits:
             spent = heading_cost + sum(one.cost for one in fits)
             room, carried = room - spent, carried - spent
         shown.update(one.entry.ref for one in fits)
-        left_out.update({one.entry.ref: NO_ROOM for one in entries if one.entry.ref not in shown})
-        parts.append(_Part(name, budget, _markup_tokens(heading_of(name, order.style)), fits))
+        waiting = [one for one in (*first, *later) if one.entry.ref not in shown]
+        left_out.update({one.entry.ref: NO_ROOM for one in waiting})
+        waiting = [one for one in waiting if name != "retrieval" or order.shares.get(tier_of(one.entry.memory))]
+        parts.append(_Part(name, budget, _markup_tokens(heading_of(name, order.style)), fits, waiting))
     return parts
 
 
@@ -296,6 +358,7 @@ def _markup_cost(markup: str, order: Order) -> int:
 
 
 _markup_tokens = lru_cache(maxsize=64)(tokens.at_most)
+_heading_estimate = lru_cache(maxsize=64)(tokens.estimate)
 
 
 def _chars_as_tokens(chars: int, order: Order) -> int:
@@ -307,7 +370,7 @@ def _rendered(
     parts: Sequence[_Part], tasks: Sequence[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
 ) -> tuple[str, int]:
     refs = {one.entry.ref for part in parts for one in part.written}
-    sections = _lines_by_section(parts)
+    sections = _lines_by_section(parts, order)
     if refs and (missing := [ref for ref in pins if ref not in refs]):
         sections["left_out"] = [render_left_out(missing, order.style)]
     sections["tasks"] = [render_task(task, order.style) for task in tasks]
@@ -318,12 +381,12 @@ def _rendered(
     return text, together if has_only_parts and together * CLEARLY_LESS <= order.total else tokens.at_most(text)
 
 
-def _lines_by_section(parts: Sequence[_Part]) -> dict[str, list[str]]:
+def _lines_by_section(parts: Sequence[_Part], order: Order) -> dict[str, list[str]]:
     """Return the rendered memories of each section in the order of the text, errors apart."""
     names = ("always", "left_out", "bridge", "retrieval", ERRORS, "summary")
     sections: dict[str, list[str]] = {name: [] for name in names}
     for part in parts:
-        for one in part.in_order():
+        for one in part.in_order(order):
             sections[ERRORS if _is_error(one.entry) else part.name].append(one.text)
     return sections
 

@@ -2,13 +2,16 @@
 
 Between recall, which answers the prompt, and `compose`, which decides what fits. A prompt is more often an order than a
 question, so what is below recall's floor is told as well if it speaks of the same thing (`prompt`). Where
-nothing fits, only pins and what other agents just found are told, and the rules of work if work is asked for. Rules:
-best first in every section, because the last ones are dropped first when room is short; and nothing that only reports
-what was done.
+nothing fits, only pins and what other agents just found are told, and the rules of work if work is asked for.
+
+An agent that did not ask gets few lines (`is_brief`): at the start of a session pins, standing rules, and what was left
+open; at a prompt the best of what fits it; for the task of a sub-agent the same and two rules. Rules: best first in
+every section, because the last ones are dropped first when room is short; nothing that only reports what was done; and
+nothing that the context was told before.
 """
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 from math import prod
 
@@ -20,7 +23,6 @@ from kept.ports import Reader, Where
 from kept.recall import Request
 from kept.recall.briefing.prompt import fitting_the_prompt
 from kept.recall.briefing.render import Pair
-from kept.recall.briefing.rules import concerning
 from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place
 from kept.recall.pipeline import open_conflicts
 from kept.recall.score import file_affinity
@@ -41,11 +43,15 @@ FULL_PINS = 5  # the others are shown briefly
 BRIEF_CHARS = 100
 LAST_SESSION_LINES = 2
 NEWEST = 100  # without a prompt, the worthiest of these are told
-NEWEST_RULES = 50
-
-# What holds whatever the work is about. A correction has the kind of what it corrects.
-RULE_KINDS = ("preference", "convention")
-RULE_TAGS = ("correction", "command")
+FEW_FROM_OTHERS = 3  # at a prompt
+FEW_OF_SESSION = 5  # findings of a session whose context was compacted
+LEAST_OF_A_REQUEST = 2  # telling words
+RULES_FOR_A_TASK = 2  # of a sub-agent
+SAME_SHARE = 0.5  # of the words of a demoted memory: one that says so many of them stands in its place
+MARK_CHARS = 8  # of a fingerprint: enough to tell the lines of one session apart
+ABOUT_FILE = "about "
+TOLD_BEFORE = "this session was told it before"
+DEMOTED = "it was demoted, and another memory says how it is"
 _ORDERS = text.pattern(
     r"\s*(?:(?:please|now|next|then|let'?s|let us|can you|could you|we (?:should|need to|want to))\s+)*"
     r"(?:add|implement|fix|build|create|refactor|rename|remove|replace|extend|migrate|port|support|upgrade|finish|continue"
@@ -83,6 +89,11 @@ class Material(Struct, frozen=True, kw_only=True):
     conflicts: Sequence[Pair] = ()
     left_out: Sequence[LeftOut] = ()
 
+    @property
+    def at_hand(self) -> list[str]:
+        """Return the refs of the memories that are told because of the files at hand."""
+        return [entry.ref for entry in self.retrieval if entry.why.startswith(ABOUT_FILE)]
+
 
 def collect(
     situation: Situation, recalled: Recalled, readers: Sequence[Reader], settings: Settings, now: datetime
@@ -90,26 +101,107 @@ def collect(
     """Everything that could be told; `recalled` is the answer to the prompt."""
     left_out: list[LeftOut] = []
     asked = _telling(situation.prompt)
-    at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
-    if situation.has_prompt:
+    if not situation.has_prompt:
+        retrieval = _without_prompt(readers, situation, settings, now)
+    else:
         floor = PROFILES[settings.profile].floor
         fitting = list(fitting_the_prompt(recalled, readers, situation, floor, left_out))
-        rules = _rules(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
-        # Rules are short, so they come before what fits less well.
-        retrieval = [*fitting[:SURELY_TOLD], *at_hand, *rules, *fitting[SURELY_TOLD:]]
-    else:
-        retrieval = [*_worthiest(readers, situation, settings, now), *at_hand]
+        retrieval = (_few if situation.is_brief else _many)(fitting, readers, situation, asked)
     sections = {
-        "always": _pinned(readers),
+        "always": _pinned(readers, situation),
         "bridge": _from_other_agents(situation, readers),
         "retrieval": ends_first(retrieval, situation.head_tail),
         "summary": [],
     }
+    _drop(sections, lambda memory: TOLD_BEFORE if memory_mark(memory) in situation.told else None, left_out)
+    conflicts = _with_rivals(sections, readers, situation.told)
+    _drop(sections, _replaced_by(sections), left_out)
     told = {entry.memory.content for entries in sections.values() for entry in entries}
     sections["summary"] = _last_session(readers, situation, asked, told)
-    conflicts = _with_rivals(sections, readers)
     tasks = _open_tasks(readers, situation, asked)
     return Material(**sections, tasks=tasks, conflicts=conflicts, left_out=left_out)
+
+
+def _many(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """Everything that fits a prompt, for an agent that asked for it."""
+    at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
+    rules = _rules(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
+    # Rules are short, so they come before what fits less well.
+    return [*fitting[:SURELY_TOLD], *at_hand, *rules, *fitting[SURELY_TOLD:]]
+
+
+def _few(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """The best of what fits, or else is about the files at hand; with rules for those who were given none.
+
+    The files of the last tool calls are not named by a prompt, so they count only if it asks for work.
+    """
+    best = list(fitting[: situation.most_fitting])
+    if len(best) < situation.most_fitting and (best or _ORDERS.match(situation.prompt)):
+        known = {entry.memory.uid for entry in best}
+        near = [one for one in _about_files(situation, readers) if one.memory.uid not in known]
+        best += near[: situation.most_fitting - len(best)]
+    if situation.moment == "subagent":
+        best += _rules(readers, situation, asked)[:RULES_FOR_A_TASK]
+    elif best and not situation.is_started:
+        best += _standing(readers, situation)
+    return best
+
+
+def _without_prompt(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
+    """What always holds, for a few lines; otherwise what is important and recent, and the files and task at hand."""
+    if not situation.is_brief:
+        at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
+        return [*_worthiest(readers, situation, settings, now), *at_hand]
+    return [*_standing(readers, situation), *_of_compacted(readers, situation)]
+
+
+def _standing(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
+    """The rules that hold whatever the work is about."""
+    from kept.recall.briefing import rules  # the few lines of a prompt do without
+
+    return rules.for_all_work(readers, situation)
+
+
+def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """What people want done or left alone in work of this sort, whatever it is about."""
+    from kept.recall.briefing import rules  # the few lines of a prompt do without
+
+    return rules.for_work(readers, situation, asked)
+
+
+def _of_compacted(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
+    """The newest findings of a session whose context was compacted."""
+    if not situation.is_compacted or situation.session is None:
+        return []
+    found = _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
+    trusted = [memory for memory in found if not memory.is_low_trust][:FEW_OF_SESSION]
+    return [Entry(memory=memory, why="found in this session, which was compacted") for memory in trusted]
+
+
+Verdict = Callable[[Memory], str | None]  # why a memory is not told
+
+
+def _drop(sections: dict[str, list[Entry]], verdict: Verdict, left_out: list[LeftOut]) -> None:
+    """Remove the entries that have a reason not to be told, and note the reasons."""
+    for name, entries in sections.items():
+        reasons = [(entry, verdict(entry.memory)) for entry in entries]
+        sections[name] = [entry for entry, reason in reasons if reason is None]
+        left_out += [LeftOut(ref=entry.ref, reason=reason) for entry, reason in reasons if reason is not None]
+
+
+def _replaced_by(sections: Mapping[str, Sequence[Entry]]) -> Verdict:
+    """Judge demoted memories: one that another entry contradicts or says better is not told beside it."""
+    others = [entry.memory for entries in sections.values() for entry in entries if entry.memory.feedback >= 0]
+    words = {memory.uid: set(text.words(memory.content)) - WORTHLESS for memory in others}
+
+    def verdict(memory: Memory) -> str | None:
+        if memory.feedback >= 0 or memory.status == "pinned":
+            return None
+        own = set(text.words(memory.content)) - WORTHLESS
+        is_replaced = any(len(own & said) >= SAME_SHARE * len(own) for said in words.values())
+        return DEMOTED if own and is_replaced else None
+
+    return verdict
 
 
 def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
@@ -122,29 +214,6 @@ def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
 def _telling(prompt: str) -> frozenset[str]:
     """The words of a prompt that tell what it is about."""
     return frozenset(text.query_words(prompt, 256)) - WORTHLESS
-
-
-def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """What people want done or left alone in work of this sort, whatever it is about."""
-    rules = [
-        memory
-        for memory in _newest_rules(readers, situation.seen_by)
-        if not memory.is_low_trust and not out_of_place(memory, situation)
-    ]
-    if not rules:
-        return []
-    return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
-
-
-def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
-    """Return the newest preferences, conventions, corrections and commands, each once."""
-    found: dict[str, Memory] = {}
-    for where in (Where(kinds=RULE_KINDS, seen_by=seen_by), Where(tags=RULE_TAGS, seen_by=seen_by)):
-        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
-        for reader in readers:
-            hits = reader.search(words, where, limit=NEWEST_RULES, newest=True)
-            found |= {hit.memory.uid: hit.memory for hit in hits}
-    return list(found.values())
 
 
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
@@ -163,8 +232,10 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
     return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
 
 
-def _pinned(readers: Sequence[Reader]) -> list[Entry]:
+def _pinned(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
     """All pinned memories; from the sixth on the beginning of each has to do."""
+    if situation.moment == "subagent":  # its lines are for its task
+        return []
     where = Where(statuses=("pinned",))
     found = [memory for reader in readers for memory in reader.select(where, limit=MOST_PINNED)]
     whole = [Entry(memory=memory, why="pinned") for memory in found[:FULL_PINS]]
@@ -189,7 +260,7 @@ def _about_files(situation: Situation, readers: Sequence[Reader]) -> list[Entry]
             where = Where(files=(file,), tiers=("session", "project", "global"), seen_by=situation.seen_by)
             for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
                 if is_worth_telling(hit.memory):
-                    found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"about {file}"))
+                    found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"{ABOUT_FILE}{file}"))
     return list(found.values())
 
 
@@ -202,23 +273,25 @@ def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
 
 
 def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """What other agents and sub-agents found since this session began, newest first."""
-    if situation.session is None:
+    """What other agents and sub-agents found since this session began, newest first; not the user's own words."""
+    if situation.session is None or situation.moment == "subagent":
         return []
     here = Where(session=situation.session, tiers=("session",))
     entries = [
         Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
         for memory in _worth_telling(readers, here)
-        if memory.source.agent not in (None, situation.agent)
+        if memory.source.agent not in (None, situation.agent) and memory.trust != "user"
     ]
-    if situation.since is None:
+    if situation.since is not None:
+        since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
+        entries += [
+            Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
+            for memory in _worth_telling(readers, since)
+            if memory.source.session not in (None, situation.session) and memory.trust != "user"
+        ]
+    if not situation.is_brief:
         return entries
-    since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
-    return entries + [
-        Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
-        for memory in _worth_telling(readers, since)
-        if memory.source.session not in (None, situation.session)
-    ]
+    return [entry for entry in entries if memory_mark(entry.memory) not in situation.told][:FEW_FROM_OTHERS]
 
 
 def _worth_telling(readers: Sequence[Reader], where: Where) -> list[Memory]:
@@ -231,6 +304,8 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
 
     A line that a memory says, which is `told` already, is not said again.
     """
+    if situation.moment == "subagent":
+        return []
     where = Where(kinds=("summary",))
     words = text.words("summary")  # kinds are indexed as words
     for reader in readers:
@@ -247,11 +322,43 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
 
 
 def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told: Set[str]) -> list[str]:
-    if not situation.has_prompt:
-        return lines[:LAST_SESSION_LINES]
-    if _ASKS_FOR_LAST.search(situation.prompt):
+    """The lines that say something new: decisions, and what was left open before all others."""
+    is_asked_for = _ASKS_FOR_LAST.search(situation.prompt) is not None
+    lines = [line for line in lines if not _is_said(line, told) and line_mark(line) not in situation.told]
+    lines = [line for line in lines if _is_telling(line, with_requests=is_asked_for)]
+    if is_asked_for:
         return lines
-    return [line for line in lines if _fits(line, asked) and _LABEL.sub("", line) not in told]
+    if situation.has_prompt:
+        return [line for line in lines if _fits(line, asked)]
+    kept = [*filter(_is_open, lines), *(line for line in lines if not _is_open(line))][:LAST_SESSION_LINES]
+    return [line for line in lines if line in kept]
+
+
+def memory_mark(memory: Memory) -> str:
+    """Return a mark by which a memory is known again, until its text is revised."""
+    return f"{memory.uid}.{memory.fingerprint[:MARK_CHARS]}"
+
+
+def line_mark(line: str) -> str:
+    """Return a mark by which a line is known again that is not a memory: of a summary, or the name of a task."""
+    return text.fingerprint(_LABEL.sub("", line))[:MARK_CHARS]
+
+
+def _is_said(line: str, told: Set[str]) -> bool:
+    """Return True if a memory says the line, which a summary may have cut."""
+    said = _LABEL.sub("", line)
+    return said in told or (said.endswith(" …") and any(one.startswith(said[:-2]) for one in told))
+
+
+def _is_telling(line: str, *, with_requests: bool) -> bool:
+    """Return False for a request, unless it was asked for and names something: "Asked: Hi!" says nothing."""
+    if not line.lstrip("- ").startswith("Asked: "):
+        return True
+    return with_requests and len(set(text.words(_LABEL.sub("", line))) - WORTHLESS) >= LEAST_OF_A_REQUEST
+
+
+def _is_open(line: str) -> bool:
+    return line.lstrip("- ").startswith("Open: ")
 
 
 def _fits(line: str, asked: Set[str]) -> bool:
@@ -269,7 +376,10 @@ def _names(task: Task, asked: Set[str]) -> bool:
 
 def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Task]:
     """Tasks that have not ended, the newest first; with a prompt, those that it speaks of."""
+    if situation.moment == "subagent":
+        return []
     tasks = [task for reader in readers for task in reader.all(Task) if not task.has_ended]
+    tasks = [task for task in tasks if line_mark(task.name) not in situation.told]
     if situation.has_prompt:
         tasks = [
             task
@@ -286,8 +396,11 @@ def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
 
 
-def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) -> list[Pair]:
-    """Put beside each memory the one that contradicts it, and return the pairs."""
+def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], told: Set[str]) -> list[Pair]:
+    """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs.
+
+    A pair of which one side was demoted is settled.
+    """
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
     pairs: list[Pair] = []
     for reader in readers:
@@ -295,9 +408,11 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
             left, right = (_side(uid, known, reader) for uid in (conflict.left, conflict.right))
             if left is None or right is None:  # one was archived or erased: no longer a contradiction
                 continue
+            if (left.feedback < 0) != (right.feedback < 0):
+                continue
             pairs.append((left, right))
             for memory, rival in ((left, right), (right, left)):
-                if rival.uid not in known:
+                if rival.uid not in known and memory_mark(rival) not in told:
                     _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
     return pairs
 

@@ -3,6 +3,7 @@
 First step of `collect`. Rule: nothing is told that only reports finished work.
 """
 
+from collections.abc import Set
 from datetime import datetime
 
 from msgspec import Struct
@@ -30,6 +31,11 @@ class Situation(Struct, frozen=True, kw_only=True):
     task: str | None = None
     head_tail: int = 0
     most_fitting: int = MOST_FITTING
+    # For a text that the agent did not ask for: the moment, what its context was told, and if it has had its start.
+    moment: str = ""
+    told: Set[str] = frozenset()  # marks of memories and lines
+    is_started: bool = False
+    is_brief: bool = False  # a few lines: what always holds at a start, the best of what fits at a prompt
 
     @property
     def has_prompt(self) -> bool:
