@@ -75,17 +75,22 @@ class Concern(Struct, frozen=True, kw_only=True):
         return f"concerns {named}" + (f"; prompt: {', '.join(self.words)}" if self.words else "")
 
 
-def for_action(context: Context, call: Call, delivery: Delivery) -> Said:
+def for_action(
+    context: Context, call: Call, delivery: Delivery, *, may_refuse: bool = True, may_tell: bool = True
+) -> Said:
     """Write the lines that concern a tool call, or why a guard refuses it; nothing if none does.
 
+    Some agents are refused a call before it, and told about it only after it: each time one of the two is wanted.
     A line that was told before keeps its place among the nearest: the next ones do not move up at the next call.
     """
     home = context.spaces.home()
     if home is None or context.is_off(delivery.session):
         return Said()
     keys = keys_of_call(call, context.place or "")
-    if refusal := guards.refusal_of(context, call, keys, delivery):
+    if may_refuse and (refusal := guards.refusal_of(context, call, keys, delivery)):
         return Said(refusal=refusal)
+    if not may_tell:
+        return Said()
     told = told_in(context, delivery.session)
     silent = told.at("action", since="session") | told.at("prompt", since="turn")
     nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH][:MOST_LINES]

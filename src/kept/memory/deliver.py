@@ -94,11 +94,12 @@ class Deliveries:
         noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
         save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
 
-    def for_action(self, call: Call, listener: Listener) -> "Said":
+    def for_action(self, call: Call, listener: Listener, *, may_refuse: bool = True, may_tell: bool = True) -> "Said":
         """Write the lines that concern a tool call, or the reason to refuse it; nothing if no memory concerns it."""
         from kept.memory import actions  # not for a prompt, which has less time
 
-        return actions.for_action(self._context, call, listener.delivery("action"))
+        delivery = listener.delivery("action")
+        return actions.for_action(self._context, call, delivery, may_refuse=may_refuse, may_tell=may_tell)
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""

@@ -156,13 +156,15 @@ class Occasion:
             work.note_task(home, session, task_of(given))
             work.note_files(home, session, call.files if call else ())
         error = failure_of(self.agent, self.kind, given) if self.kind == "result" else ""
-        if not (tells and home and call and concerns(home, project_of(self.agent, given), call)):
+        if not (
+            home and call and (tells or self.kind == "action") and concerns(home, project_of(self.agent, given), call)
+        ):
             call = None
         if call is None and not error:
             return ""
         with self._open() as memory:
             self.takes_longer = memory.is_in_database
-            said = memory.said_of_call(call, error)
+            said = memory.said_of_call(call, error, is_before=self.kind == "action", tells=tells)
         return refusal_of(self.agent, self.event, said[1]) or answer_of(self.agent, self.event, said[0])
 
     def _note_compaction(self) -> None:
