@@ -41,6 +41,13 @@ def test_a_benchmark_runs_at_a_tiny_size(module: str, tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)) > 1
 
 
+def test_hooks_answer_on_a_busy_machine(tmp_path: Path) -> None:
+    """Four processes want the processors. The long run, `bench.hook --busy 4`, has 100 prompts and 3,000 memories."""
+    arguments = ("--busy", "4", "--rows", "300", "--prompts", "10", "--starts", "4", "--json")
+    found = json.loads(run("hook", *arguments, cwd=tmp_path).stdout)
+    assert found["lost"] == {"starts": 0, "prompts": 0}
+
+
 def test_the_writer_beside_recall_runs(tmp_path: Path) -> None:
     from bench.corpora import zipf_space
 

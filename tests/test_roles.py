@@ -67,6 +67,7 @@ CALLS: dict[str, list[list[str]]] = {
     "alias": [["add", "planted", "x"], ["list"]],
     "scan": [[]],
     "allow": [["planted-value", "--yes"]],
+    "guard": [["1", "tell", "--yes"]],
     "off": [[]],
     "on": [[]],
     "review": [[]],

@@ -80,8 +80,8 @@ _RUN_THROUGH = {
 }
 GENERAL = frozenset(  # programs that say nothing about the work
     "python python3 py node deno ruby perl php java sh bash zsh fish pwsh cat ls grep rg find sed awk head tail wc "
-    "sort cp mv mkdir touch chmod curl wget tar zip unzip du df ps kill which man less more tee xargs diff env date tmux "
-    "ssh".split()
+    "sort cp mv mkdir touch chmod curl wget tar zip unzip du df ps kill which man less more tee xargs diff env date "
+    "tmux ssh".split()
 )
 _LONG = ("run", "compose", "exec")  # sub-commands that have a sub-command
 _PYTHONS = ("python", "python3", "py", "pypy3")
@@ -195,15 +195,7 @@ _ACTIVITY_WORDS = {
         "bump the version",
     ),
     "migration": ("migration", "migrations", "migrate", "migrating", "schema change", "change the schema"),
-    "test": (
-        "run the tests",
-        "run tests",
-        "running the tests",
-        "running tests",
-        "test suite",
-        "test run",
-        "tests pass",
-    ),
+    "test": ("run the tests", "run tests", "running the tests", "running tests"),
     "deletion": ("delete", "deleting", "remove files", "removing files", "rm -rf"),
     "install": ("dependency", "dependencies", "install", "installing", "new package", "new packages"),
     "deploy": ("deploy", "deploying", "deployment", "deploys", "rollout"),
@@ -379,7 +371,8 @@ def heads(command: str) -> "Iterator[tuple[list[str], list[str]]]":
 def _parts(command: str) -> "Iterator[str]":
     """Split a line of shell at its operators outside of quotes; a here-document is left out."""
     command = command.partition("<<")[0]
-    part, quote = [], ""
+    part: list[str] = []
+    quote = ""
     for char in command:
         if quote:
             quote = "" if char == quote else quote
@@ -407,9 +400,10 @@ def _unwrapped(words: "list[str]") -> "list[str]":
 
 def _inner(program: str, rest: "list[str]") -> "list[str]":
     """Return the command that another one runs: behind `uv run`, `npx` or `python -m`."""
-    if program in _PYTHONS:
-        return rest[rest.index("-m") + 1 :] if "-m" in rest[:3] else []
     plain = [place for place, word in enumerate(rest) if not word.startswith("-")]
+    if program in _PYTHONS:
+        is_script = bool(plain) and rest[plain[0]].endswith(".py")
+        return rest[rest.index("-m") + 1 :] if "-m" in rest[:3] else rest[plain[0] :] if is_script else []
     if program in _RUNNERS and plain and rest[plain[0]] != "run":
         return rest[plain[0] :]
     if plain and rest[plain[0]] in _RUN_THROUGH.get(program, ()):
@@ -440,14 +434,17 @@ def _keys_of_command(command: str, root: str) -> "list[str]":
     for head, words in heads(command):
         names = [" ".join(head[:length]) for length in range(len(head), 0, -1)]
         keys += [f"c:{name}" for name in names]
-        keys += [f"a:{_ACTIVITIES[name]}" for name in names if name in _ACTIVITIES]
-        keys += [f"a:{_ACTIVITY_OF_SUBCOMMAND[name]}" for name in head[1:2] if name in _ACTIVITY_OF_SUBCOMMAND]
-        for word in words[1:]:
-            if ("/" in word or "." in word.strip(".")) and not word.startswith("-") and "://" not in word:
-                keys += _keys_of_path(word, root)
+        activities = [*map(_ACTIVITIES.get, names), *map(_ACTIVITY_OF_SUBCOMMAND.get, head[1:2])]
+        keys += [f"a:{activity}" for activity in activities if activity]
+        for word in filter(_is_path, words[1:]):
+            keys += _keys_of_path(word, root)
     tokens = _tokens(command)
     keys += [f"b:{token.strip('.').lower()}" for token in tokens if "." in token.strip(".") and "/" not in token]
     return keys + _symbols(tokens)
+
+
+def _is_path(word: str) -> bool:
+    return ("/" in word or "." in word.strip(".")) and not word.startswith("-") and "://" not in word
 
 
 def _named_command(span: str) -> "list[str]":

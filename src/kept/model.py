@@ -25,6 +25,7 @@ ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
 MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary", "system"]
 Trust = Literal["unknown", "tool", "agent", "user"]  # whose words a text is made of, least first
+GuardMode = Literal["stop", "tell"]
 TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 
 GLOBAL = "global"
@@ -319,8 +320,23 @@ class Allowance(Record, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Guard(Record, frozen=True, kw_only=True):
+    """A person's word on a memory, by uid: a tool call that it concerns is refused once (`stop`), or not (`tell`).
+
+    `overridden` counts how often a refused call was made again all the same, since `mode` was last set.
+    """
+
+    noun: ClassVar[str] = "guard"
+    named_by: ClassVar[str] = "memory"
+
+    memory: str
+    mode: GuardMode = "stop"
+    since: datetime
+    overridden: int = 0
+
+
 # Every noun but Memory: few enough to read all of them at once.
-SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance)
+SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance, Guard)
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
 

@@ -22,6 +22,8 @@ WITH_HOOKS = ("claude", "codex", "gemini", "qwen", "copilot", "opencode")
 DECISION = "We decided to use the zebrafish queue for outgoing mail, because the old one lost messages."
 READY = "failed until ready.txt changed"
 ONCE = "You are asked this once in a session"
+LEDGER = "make ledger writes it"
+RULE = f"Never edit ledger.txt by hand, because {LEDGER}; change ledger.in instead."
 QUESTION = "Which queue do we use for outgoing mail?"
 
 
@@ -137,6 +139,75 @@ def test_an_error_that_was_fixed_comes_back_with_its_fix(name: str, box: Box) ->
     assert remembers(box, READY), box.kept("doctor")
     asked = agent.turn("Why does check.sh say that ready.txt is missing?")
     assert READY in prompt_block(asked[0])
+
+
+def writing(name: str, box: Box, file: str) -> Json:
+    """The step by which this agent's model writes a new file."""
+    if name == "codex":  # it patches files by a command
+        shell, command = SHELLS[name]
+        patch = f"*** Begin Patch\n*** Add File: {file}\n+one\n*** End Patch"
+        return {"call": shell, "input": {command: f"apply_patch <<'EOF'\n{patch}\nEOF\n"}}
+    tool, path, content = WRITERS[name]
+    return {"call": tool, "input": {path: str(box.project / file), content: "one\n"}}
+
+
+def running(name: str, line: str) -> Json:
+    shell, command = SHELLS[name]
+    return {"call": shell, "input": {command: line, "description": "run"} if name != "codex" else {command: line}}
+
+
+def told(requests: list[Json], words: str) -> list[int]:
+    """How often each request has these words."""
+    return [prompt_block(body).count(words) for body in requests]
+
+
+@pytest.mark.parametrize("name", each(WITH_HOOKS))
+def test_a_rule_comes_with_the_edit_it_concerns_and_not_with_the_next(name: str, box: Box) -> None:
+    agent = box.install(name)
+    box.kept("remember", RULE, "--kind", "warning")
+    steps = [writing(name, box, file) for file in ("notes.txt", "ledger.txt", "more.txt")]
+    before, unrelated, first, *rest = told(agent.turn("Hello.", *steps, writing(name, box, "sub/ledger.txt")), LEDGER)
+    assert (unrelated, first) == (before, before + 1), "with the result of the call that it concerns"
+    assert rest == [before + 1] * 2, "and never again in this session"
+
+
+@pytest.mark.parametrize("name", each(("claude", "codex", "copilot", "opencode")))
+def test_a_sub_agent_is_told_what_its_task_needs(name: str, box: Box) -> None:
+    agent = box.install(name)
+    box.kept("remember", DECISION, "--kind", "decision")
+    tool, field = {
+        "claude": ("^(Agent|Task)$", "prompt"),
+        "codex": ("^spawn_agent$", "message"),
+        "copilot": ("^task$", "prompt"),
+        "opencode": ("^task$", "prompt"),
+    }[name]
+    task = f'{QUESTION} SUB-TASK <<[{{"say": "SUB-SAID"}}]>>'
+    more = {
+        "claude": {"description": "x", "subagent_type": "general-purpose"},
+        "codex": {},
+        "copilot": {"name": "x", "description": "x", "agent_type": "general-purpose", "mode": "sync"},
+        "opencode": {"description": "x", "subagent_type": "general"},
+    }[name]
+    steps = [{"call": tool, "input": {field: task, **more}}]
+    if name == "codex":  # it does not wait by itself, and would end before the sub-agent has begun
+        steps.append(running(name, "sleep 6"))
+    requests = agent.turn("Hello.", *steps)
+    own = [body for body in requests if "SUB-TASK" in prompt_block(body) and "SAID-so" not in prompt_block(body)]
+    assert own, "the sub-agent has asked the model"
+    assert any("zebrafish" in prompt_block(body) for body in own)
+
+
+@pytest.mark.parametrize("name", each(WITH_HOOKS))
+def test_a_guarded_call_is_refused_once_and_then_passes(name: str, box: Box) -> None:
+    agent = box.install(name)
+    box.kept("remember", "Never run make-ledger without asking, because it overwrites the books", "--kind", "warning")
+    [ref] = [one["ref"] for one in json.loads(box.listed())["memories"]]
+    box.kept("guard", ref, "stop")
+    call = running(name, "make-ledger() { touch ran.txt; }; make-ledger")
+    requests = agent.turn("Hello.", call, running(name, "test -f ran.txt && echo RAN || echo STILL-MISSING"), call)
+    assert told(requests, "overwrites the books")[1] > 0
+    assert "STILL-MISSING" in prompt_block(requests[2]).replace(json.dumps(call)[1:-1], ""), "it was refused"
+    assert (box.project / "ran.txt").exists(), "and passed the second time"
 
 
 @pytest.mark.parametrize("name", each(("claude", "codex", "gemini", "qwen", "copilot")))

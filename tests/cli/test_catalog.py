@@ -40,6 +40,7 @@ NOT_IN_THE_TOUR = {
     "show",
     "projects",
     "allow",
+    "guard",
     "files",
     "narrative",
     "extract",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import kept
 from kept.entrypoints.hook import work
 from kept.entrypoints.hook.agents import AGENTS, refusal_of
 from kept.entrypoints.hook.calls import call_of, failure_of, task_of
@@ -181,6 +182,24 @@ def test_a_call_is_refused_in_the_form_of_each_agent_and_never_with_a_question(
         answer = answer["hookSpecificOutput"]
     assert answer == expected
     assert refusal_of(agent, event, "") == ""
+
+
+@pytest.mark.parametrize(("agent", "event"), BEFORE)
+def test_a_guarded_call_is_refused_once_before_it_and_passes_the_second_time(
+    desk: Desk, agent: str, event: str
+) -> None:
+    with desk.open() as memory:
+        ref = memory.remember(RULE, kind="warning").ref or ""
+    with kept.open(project=desk.project, home=desk.folder / "home", origin="user") as memory:
+        memory.guard(ref, "stop")
+    answer = json.loads(desk.fire(agent, event))
+    answer = answer.get("hookSpecificOutput", answer)
+    reason = answer.get("permissionDecisionReason") or answer.get("reason") or answer.get("refusal")
+    assert RULE in reason
+    assert "additionalContext" not in answer
+    again = desk.fire(agent, event)
+    assert "deny" not in again
+    assert "refusal" not in again
 
 
 # Sub-agents

@@ -50,6 +50,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "pauses.pause": {"session": "talk"},
     "pauses.resume": {"session": "talk"},
     "pauses.status": {},
+    "guard": {"ref": "{ref}", "mode": "tell"},
     "store.allow": {"value": "AKIA0000PLANTED0000{n}"},
     "store.configure": {"setting": "nudge", "value": "off"},
     "sessions": {},

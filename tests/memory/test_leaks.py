@@ -15,6 +15,7 @@ import pytest
 
 import kept
 from kept import access
+from kept.anchors import Call
 from kept.entrypoints import slash
 from kept.memory import receipts
 from kept.memory.deliver import Listener
@@ -146,6 +147,7 @@ READING: tuple[tuple[str, Door], ...] = (
     ("look", lambda m, f: m.look().message_of(made("harbor", source=Source(session="talk")))),
     ("documents", lambda m, f: [list(m.documents("notes").list()), m.documents("notes").search(f.handle)]),
     ("deliveries.for_prompt", lambda m, f: m.deliveries.for_prompt(f"{f.handle} harbor", LISTENER)),
+    ("deliveries.for_action", lambda m, f: m.deliveries.for_action(Call(text=f.handle), LISTENER)),
     ("deliveries.for_subagent", lambda m, f: m.deliveries.for_subagent(f"{f.handle} harbor", LISTENER)),
     ("deliveries.for_error", lambda m, f: m.deliveries.for_error(f"ValueError: {f.handle}", LISTENER)),
     ("deliveries.at_start", lambda m, f: m.deliveries.at_start(LISTENER)),
@@ -174,6 +176,7 @@ WRITING: tuple[tuple[str, Door], ...] = (
     ("pauses.pause", lambda m, f: m.pauses.pause("other")),
     ("pauses.resume", lambda m, f: m.pauses.resume("other")),
     ("store.configure", lambda m, f: m.store.configure("preset", "manual")),
+    ("guard", lambda m, f: m.guard(4, "tell")),
     ("store.allow", lambda m, f: m.store.allow("not-a-secret")),
     ("knowledge.add_decision", lambda m, f: m.knowledge.add_decision(f"Use {f.handle} in the harbor")),
     (

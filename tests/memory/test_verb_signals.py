@@ -80,6 +80,7 @@ CALLS: tuple[tuple[str, Act], ...] = (
     ("pauses.pause", lambda m, f: m.pauses.pause()),
     ("pauses.status", lambda m, f: m.pauses.status()),
     ("pauses.resume", lambda m, f: m.pauses.resume()),
+    ("guard", lambda m, f: m.guard(4, "tell")),
     ("store.allow", lambda m, f: m.store.allow("not-a-secret")),
     ("store.configure", lambda m, f: m.store.configure("briefing_max_tokens", "3000")),
     ("session", lambda m, f: m.session("talk")),

@@ -252,6 +252,7 @@ VERBS: dict[str, Verb] = {
     "knowledge.failures": lambda w, m: m.knowledge.failures(),
     "knowledge.preferences": lambda w, m: m.knowledge.preferences(),
     "knowledge.clear_all": lambda w, m: m.knowledge.clear_all(),
+    "guard": lambda w, m: m.guard(w.ref(), w.random.choice(("stop", "tell"))),
     "store.allow": lambda w, m: (m.store.allow(SECRET), m.remember(SECRET, kind="pattern", tier="global")),
     "store.scan": lambda w, m: m.store.scan(fix=True),
     "store.configure": lambda w, m: m.store.configure(*w.random.choice(SETTINGS)),

@@ -8,7 +8,7 @@ import pytest
 
 from kept.errors import Corrupt, InvalidInput, SchemaTooNew
 from kept.model import replace
-from kept.storage.jsonfile import JsonFileStorage
+from kept.storage.jsonfile import CURRENT_VERSION, JsonFileStorage
 from tests.builders import memory, stamp
 
 SPACE = "project/p1"
@@ -57,7 +57,7 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     stored(path, "one").close()
     document = json.loads(path.read_bytes())
-    path.write_bytes(msgspec.json.encode(document | {"version": 2}))
+    path.write_bytes(msgspec.json.encode(document | {"version": CURRENT_VERSION + 1}))
     with pytest.raises(SchemaTooNew, match="newer"):
         JsonFileStorage(path, SPACE)
 
@@ -66,6 +66,7 @@ def test_migrations_run_one_after_the_other(tmp_path: Path) -> None:
     """C11: sequential migrations from the version of the file to the current one."""
     path = tmp_path / "m.json"
     stored(path, "one").close()
+    first = CURRENT_VERSION
     ran: list[int] = []
 
     def step(version: int):  # type: ignore[no-untyped-def]
@@ -75,14 +76,14 @@ def test_migrations_run_one_after_the_other(tmp_path: Path) -> None:
 
         return migrate
 
-    storage = JsonFileStorage(path, SPACE, version=3, migrations={1: step(1), 2: step(2)})
-    assert ran == [1, 2]
+    storage = JsonFileStorage(path, SPACE, version=first + 2, migrations={one: step(one) for one in (first, first + 1)})
+    assert ran == [first, first + 1]
     with storage.writing(stamp()) as tx:
         (one,) = tx.select()
         tx.put(replace(one, feedback=1), "reinforce")
-    assert json.loads(path.read_bytes())["version"] == 3
+    assert json.loads(path.read_bytes())["version"] == first + 2
     with storage.reading() as reader:
-        assert reader.counters() == {"step-2": 1}
+        assert reader.counters() == {f"step-{first + 1}": 1}
 
 
 def test_two_processes_see_each_others_changes(tmp_path: Path) -> None:

@@ -20,13 +20,14 @@ from tests.behind import behind
 from tests.builders import START, memory, stamp
 from tests.upgrades import make
 
-ADDS_A_COLUMN = schema.Migration(2, "0002_mood.sql", "alter table memories add column mood text;", "of the mood")
-FAILS_HALFWAY = schema.Migration(2, "0002_bad.sql", f"{ADDS_A_COLUMN.sql} insert into nowhere values (1);", "bad")
+NEXT = schema.LATEST + 1
+ADDS_A_COLUMN = schema.Migration(NEXT, "mood.sql", "alter table memories add column mood text;", "of the mood")
+FAILS_HALFWAY = schema.Migration(NEXT, "bad.sql", f"{ADDS_A_COLUMN.sql} insert into nowhere values (1);", "bad")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A file of schema 1 with one memory."""
+    """A file of the latest schema with one memory."""
     path = tmp_path / "kept.db"
     storage = SqliteStorage(path)
     with storage.writing(stamp()) as tx:
@@ -65,7 +66,7 @@ def test_an_older_file_is_upgraded_after_a_backup(store: Path, monkeypatch: pyte
         applied = connection.execute("select version, checksum from migrations order by version").fetchall()
         connection.close()
     assert applied == [(step.version, step.checksum) for step in (*schema.migrations(), ADDS_A_COLUMN)]
-    assert [copy.name for copy in backup.backups_of(store)] == ["schema-1.db"]
+    assert [copy.name for copy in backup.backups_of(store)] == [f"schema-{schema.LATEST}.db"]
     assert contents(backup.backups_of(store)[0]) == ["known before the upgrade"]
 
 
@@ -78,7 +79,7 @@ def test_a_migration_that_fails_leaves_the_old_file_whole(store: Path, monkeypat
     assert contents(store) == ["known before the upgrade"]
     connection = behind(store)
     assert "mood" not in str(connection.execute("select sql from sqlite_schema where name = 'memories'").get)
-    assert connection.pragma("user_version") == 1
+    assert connection.pragma("user_version") == schema.LATEST
     connection.close()
 
 
@@ -169,8 +170,8 @@ def test_many_processes_may_upgrade_a_file_at_the_same_moment(store: Path) -> No
         import sys
         from pathlib import Path
         from kept.storage.sqlite import SqliteStorage, schema
-        steps = [*schema.migrations(), schema.Migration(2, "0002.sql", {ADDS_A_COLUMN.sql!r}, "2")]
-        schema.migrations, schema.LATEST = lambda: steps, 2
+        steps = [*schema.migrations(), schema.Migration({NEXT}, "next.sql", {ADDS_A_COLUMN.sql!r}, "next")]
+        schema.migrations, schema.LATEST = lambda: steps, {NEXT}
         sys.stdin.read()
         storage = SqliteStorage(Path(sys.argv[1]))
         with storage.reading() as reader:
@@ -178,7 +179,7 @@ def test_many_processes_may_upgrade_a_file_at_the_same_moment(store: Path) -> No
         storage.close()"""
     run_at_once(4, program, store)
     connection = behind(store)
-    assert connection.pragma("user_version") == 2
+    assert connection.pragma("user_version") == NEXT
     assert connection.execute("select count(*) from migrations").get == 2
     connection.close()
 

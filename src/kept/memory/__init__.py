@@ -17,7 +17,7 @@ from kept.memory import verbs
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
 from kept.memory.signals import Subscriber
 from kept.memory.verbs import A, Q, perform
-from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
+from kept.model import Briefing, Draft, Guard, GuardMode, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
 from kept.settings import Settings
 
 if TYPE_CHECKING:
@@ -327,6 +327,10 @@ class Kept:
     def pin(self, ref: Ref) -> Memory:
         """Put this memory into every briefing."""
         return perform(self._context, verbs.change.PIN, verbs.change.One(ref=ref))
+
+    def guard(self, ref: Ref, mode: GuardMode) -> Guard:
+        """Refuse tool calls that this memory concerns, once each (`stop`), or only tell it there (`tell`)."""
+        return perform(self._context, verbs.change.GUARD, verbs.change.MakeGuard(ref=ref, mode=mode))
 
     def unpin(self, ref: Ref) -> Memory:
         """End a pin. The memory stays confirmed."""

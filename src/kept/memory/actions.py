@@ -14,6 +14,7 @@ from msgspec import Struct
 from kept import text
 from kept.anchors import Call, is_general, keys_of_call, keys_of_memory
 from kept.errors import KeptError
+from kept.memory import guards
 from kept.memory.anchors import Anchors, is_anchored, keys_of
 from kept.memory.brief import Delivery, delivery_note, memory_line
 from kept.memory.context import Context
@@ -30,7 +31,7 @@ ENOUGH = 2.5  # of a rank: below it a memory is not told
 HEAD = "Concerns what you are doing:"
 
 # How much a key in common tells, if no other memory has it. A memory of the file itself comes first.
-_WORTH = {"f": 3.5, "b": 3.0, "s": 3.0, "c": 3.0, "d": 2.5, "a": 1.5}
+_WORTH = {"f": 3.5, "b": 3.0, "s": 3.0, "c": 3.0, "d": 2.5, "a": 2.5}
 _WORTH_OF_ONE_WORD = {"c": 3.0, "d": 0.8}  # a program without a sub-command, a folder without the one above it
 _WORTH_OF_GENERAL = 0.5  # a program that is used for everything
 _OF_FILES = 1.0  # more, if the file is one of the memory's files, and not only named in its text
@@ -40,6 +41,9 @@ _TELLING_SHARE = 0.05  # of the memories: a word that more of them have tells no
 _AT_LEAST = 3  # memories: in a small store no word is rare by its share
 _SAME_WORDS = 3  # telling words that two memories about the same thing share at least
 _SAME_OCCASION_S = 7 * 86_400  # what is said within a week belongs together
+
+_STANDING = ("preference", "convention", "warning")
+_RULE_CHARS = 240  # what is longer is about one thing, and mentions the activity in passing
 
 # A text that only mentions a file, and has none of these words, reports what was done there.
 _RULES = frozenset(
@@ -71,17 +75,25 @@ class Concern(Struct, frozen=True, kw_only=True):
         return f"concerns {named}" + (f"; prompt: {', '.join(self.words)}" if self.words else "")
 
 
-def for_action(context: Context, call: Call, delivery: Delivery) -> Said:
-    """Write the lines that concern a tool call; nothing if none does.
+def for_action(
+    context: Context, call: Call, delivery: Delivery, *, may_refuse: bool = True, may_tell: bool = True
+) -> Said:
+    """Write the lines that concern a tool call, or why a guard refuses it; nothing if none does.
 
+    Some agents are refused a call before it, and told about it only after it: each time one of the two is wanted.
     A line that was told before keeps its place among the nearest: the next ones do not move up at the next call.
     """
     home = context.spaces.home()
     if home is None or context.is_off(delivery.session):
         return Said()
+    keys = keys_of_call(call, context.place or "")
+    if may_refuse and (refusal := guards.refusal_of(context, call, keys, delivery)):
+        return Said(refusal=refusal)
+    if not may_tell:
+        return Said()
     told = told_in(context, delivery.session)
     silent = told.at("action", since="session") | told.at("prompt", since="turn")
-    nearest = [one for one in concerns(context, call, told.prompt) if one.rank >= ENOUGH][:MOST_LINES]
+    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH][:MOST_LINES]
     chosen = [one for one in nearest if one.memory.uid not in silent]
     if not chosen:
         return Said()
@@ -90,12 +102,11 @@ def for_action(context: Context, call: Call, delivery: Delivery) -> Said:
     return Said(text=block)
 
 
-def concerns(context: Context, call: Call, prompt: str) -> list[Concern]:
-    """Return the memories that concern a call, the nearest first."""
+def concerns(context: Context, keys: Sequence[str], prompt: str) -> list[Concern]:
+    """Return the memories that concern a call with these keys, the nearest first."""
     home, storages = context.spaces.home(), context.readable()
     if home is None:
         return []
-    keys = keys_of_call(call, context.place or "")
     anchors = Anchors(home, [storage.space for storage in storages])
     shared = {key: anchors.ids(key) for key in keys}
     found: list[Concern] = []
@@ -116,7 +127,7 @@ def concerns(context: Context, call: Call, prompt: str) -> list[Concern]:
 
 def _concern(memory: Memory, weights: Mapping[str, float], words: frozenset[str]) -> Concern | None:
     """Return how a memory concerns the call; None if it does not, as where two hashes are alike."""
-    own = [key for key in keys_of(memory) if key in weights]
+    own = [key for key in keys_of(memory) if key in weights and (key[0] != "a" or _is_standing_rule(memory))]
     if not own or not is_anchored(memory):
         return None
     files = {key for path in memory.files for key in keys_of_memory("", [path])}
@@ -128,6 +139,11 @@ def _concern(memory: Memory, weights: Mapping[str, float], words: frozenset[str]
     shared = sorted((words & set(text.words(memory.content))) - named)
     rank = worth[own[0]] + _WORTH_OF_WORD * min(len(shared), _MOST_WORDS)
     return Concern(memory=memory, rank=rank, keys=tuple(own), words=tuple(shared))
+
+
+def _is_standing_rule(memory: Memory) -> bool:
+    """Return True for a rule that holds whenever something is done, and is not about one thing at length."""
+    return (memory.kind in _STANDING or memory.trust == "user") and len(memory.content) <= _RULE_CHARS
 
 
 def _newest_of_same(found: Sequence[Concern]) -> list[Concern]:
@@ -155,7 +171,8 @@ def _weights(counts: Mapping[str, int]) -> dict[str, float]:
             is_one = " " not in name and "/" not in name
             worth = _WORTH_OF_ONE_WORD.get(kind, _WORTH[kind]) if is_one else _WORTH[kind]
             worth = _WORTH_OF_GENERAL if kind == "c" and is_general(name) else worth
-            weights[key] = worth / (1 + 0.25 * log2(count))
+            # Of many rules for an activity each holds; of many memories with a name, the name tells none apart.
+            weights[key] = worth if kind == "a" else worth / (1 + 0.25 * log2(count))
     return weights
 
 

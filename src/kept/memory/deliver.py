@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from kept import text
-from kept.anchors import Call
 from kept.errors import KeptError
 from kept.memory import brief
 from kept.memory.brief import Delivery, memory_line
@@ -24,6 +23,7 @@ from kept.recall import Request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kept.anchors import Call
     from kept.memory.actions import Said
     from kept.memory.known_errors import KnownFix
 
@@ -94,11 +94,12 @@ class Deliveries:
         noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
         save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
 
-    def for_action(self, call: Call, listener: Listener) -> "Said":
+    def for_action(self, call: "Call", listener: Listener, *, may_refuse: bool = True, may_tell: bool = True) -> "Said":
         """Write the lines that concern a tool call, or the reason to refuse it; nothing if no memory concerns it."""
         from kept.memory import actions  # not for a prompt, which has less time
 
-        return actions.for_action(self._context, call, listener.delivery("action"))
+        delivery = listener.delivery("action")
+        return actions.for_action(self._context, call, delivery, may_refuse=may_refuse, may_tell=may_tell)
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""

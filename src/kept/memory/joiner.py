@@ -31,6 +31,7 @@ from kept.model import (
     Allowance,
     Conflict,
     Event,
+    Guard,
     Memory,
     Message,
     Record,
@@ -367,9 +368,12 @@ class Joiner:
                 tx.put(replace(mine, resolved_at=min(settled)), MERGE)
 
     def _take_small(self, tx: Transaction, piece: Piece) -> None:
-        """A task, an alias, a pause or an allowance: known by its name."""
+        """A task, an alias, a pause, an allowance or a guard: known by its name."""
         assert piece.noun is not None
         if piece.noun is Allowance and not self._options.may_allow:
+            self._refuse("not_allowed")
+            return
+        if piece.noun is Guard and self._options.most_trust != "user":  # only a person makes or ends one
             self._refuse("not_allowed")
             return
         theirs, history = self._cleaner.clean(piece.record, piece.history)

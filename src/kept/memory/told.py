@@ -13,10 +13,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from kept.memory.context import Context
-from kept.memory.receipts import holds_receipts, safe_session
+from kept.memory.receipts import given_in
 
 Moment = Literal["start", "prompt", "action", "failure", "subagent", "compaction"]
-MOST_RECEIPTS = 200  # of one session: what came before these may be told again
 EARLY: tuple[Moment, ...] = ("start", "prompt")  # lines of these moments are not repeated in a context
 
 _Moments = Mapping[str, frozenset[str]]
@@ -50,12 +49,7 @@ class Told(Struct, frozen=True, kw_only=True):
 
 def told_in(context: Context, session: str) -> Told:
     """Return which memories the session was told, by the receipts of its deliveries."""
-    notes: list[dict[str, Any]] = []
-    name = safe_session(session)
-    for storage in filter(holds_receipts, context.readable()):
-        with storage.reading() as reader:
-            notes += [body for _, _, body in reader.receipts_of(name, limit=MOST_RECEIPTS)]
-    return _told(notes)
+    return _told(given_in(context, session))
 
 
 def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:

@@ -4,7 +4,6 @@
 Rule: reading creates nothing. A space is made, on disk and in the registry, by the first write to it.
 """
 
-import shutil
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -295,6 +294,8 @@ class HomeSpaces(Spaces):
             directory = self._home.files(old.folder).directory
             if directory.is_dir() and not directory.is_symlink():
                 with explained("delete", directory):
+                    import shutil  # loads compression; only the erasure of a project needs it
+
                     shutil.rmtree(directory)
                 dropped.append(old.name)
         return dropped

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from kept import bm25, journal, text, vectors
 from kept.errors import Busy, StorageError
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, Task, replace
+from kept.model import Alias, Allowance, Conflict, Event, Guard, Memory, Message, Pause, Record, Session, Task, replace
 from kept.ports import (
     ANYWHERE,
     LIVE,
@@ -79,6 +79,7 @@ class State(Struct):
     aliases: dict[int, Alias] = {}
     pauses: dict[int, Pause] = {}
     allowances: dict[int, Allowance] = {}
+    guards: dict[int, Guard] = {}
     sessions: dict[int, Session] = {}
     tasks: dict[int, Task] = {}
     messages: dict[str, tuple[Message, ...]] = {}
@@ -110,6 +111,7 @@ _TABLES: Mapping[type[Record], str] = {
     Alias: "aliases",
     Pause: "pauses",
     Allowance: "allowances",
+    Guard: "guards",
     Session: "sessions",
     Task: "tasks",
 }

@@ -27,9 +27,11 @@ from kept.storage.inmemory import InMemoryBookkeeping, InMemoryStorage, InMemory
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S, tombstone
 
-CURRENT_VERSION = 1
+CURRENT_VERSION = 2
 # version → what makes a store of that version one of the next. Runs in order, one step at a time.
-MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: lambda store: store | {"guards": {}},
+}
 
 
 class _File(msgspec.Struct):

@@ -74,6 +74,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "whole": {
             "paused": "Show whether the project or a session is paused.",
+            "guard": "Refuse tool calls that a memory concerns, once each, or only tell it again.",
             "propose": "Store a statement in the project, and ask in the next review whether all projects get it.",
             "clear-global": "Forget all of global memory, for every project. This can be undone.",
         },

@@ -2,7 +2,6 @@
 
     agents      the events, fields and answers of each agent, as data
     calls       the tool call in an input: its files, commands and new text; its error
-    inputs      the session and the project that an input names
     places      the home of Kept and the homes of agents, found without imports
     wire        JSON without the json module
     work        the files of a session's last tool calls, and the tasks of its sub-agents

@@ -4,6 +4,8 @@ No answer fits all of them, so the agent's name is an argument of the program an
 running programs; tests/hook has an input of each. Rule: plain tuples and dictionaries, no library.
 """
 
+import os
+
 from kept.entrypoints.hook.wire import encoded
 
 TYPE_CHECKING = False
@@ -201,6 +203,21 @@ def without_halves(text: str) -> str:
 def _first_root(roots: "Any") -> str:
     """Return the first folder of a workspace, as Cursor lists them."""
     return str(roots[0]) if isinstance(roots, list) and roots else ""
+
+
+def session_of(given: "Mapping[str, Any]") -> str:
+    """Return the name of the session; "unknown" if neither the agent nor KEPT_SESSION names it."""
+    return field(given, "session") or os.environ.get("KEPT_SESSION") or "unknown"
+
+
+def project_of(agent: str, given: "Mapping[str, Any]") -> str:
+    """Return the directory of the project that the event belongs to. KEPT_PROJECT overrides it when a memory is opened.
+
+    `./` before a relative path says that it is a directory, also where it reads like a project's name or id.
+    """
+    claude = os.environ.get("CLAUDE_PROJECT_DIR") if agent == "claude-code" else None
+    folder = claude or field(given, "cwd") or os.curdir
+    return folder if os.path.isabs(folder) else f"./{folder}"  # noqa: PTH117 (pathlib is slow to import)
 
 
 def answer_of(agent: str, event: str, block: str) -> str:

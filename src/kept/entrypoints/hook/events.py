@@ -11,11 +11,17 @@ import time
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from _thread import allocate_lock
 
-from kept.anchors import concerns
 from kept.entrypoints.hook import work
-from kept.entrypoints.hook.agents import AGENTS, MAY_BE_NUDGED, answer_of, field, refusal_of, stop_answer_of
-from kept.entrypoints.hook.calls import call_of, failure_of, task_of
-from kept.entrypoints.hook.inputs import project_of, session_of
+from kept.entrypoints.hook.agents import (
+    AGENTS,
+    MAY_BE_NUDGED,
+    answer_of,
+    field,
+    project_of,
+    refusal_of,
+    session_of,
+    stop_answer_of,
+)
 from kept.entrypoints.hook.places import is_agents_own, kept_home
 from kept.entrypoints.hook.wire import decoded, encoded
 
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, BinaryIO
 
-    from kept.anchors import Call
     from kept.entrypoints.hook.startup import EventMemory
 
 WRITTEN_BY_HOSTS = ("<task-notification>", "<teammate-message>")  # how prompts begin that no person has written
@@ -132,6 +137,8 @@ class Occasion:
         if self.kind == "prompt":
             prompt = field(self._given, "prompt")[:MOST_CHARS]
             return "" if not prompt.strip() or prompt.lstrip().startswith(WRITTEN_BY_HOSTS) else prompt
+        from kept.entrypoints.hook.calls import failure_of  # not for a prompt, which has no call
+
         return failure_of(self.agent, self.kind, self._given)
 
     def _answer_to_call(self) -> str:
@@ -139,6 +146,9 @@ class Occasion:
 
         Nothing is imported before a small file says that a memory may concern the call.
         """
+        from kept.anchors import concerns  # these two not for a prompt, which has no call
+        from kept.entrypoints.hook.calls import call_of, failure_of, task_of
+
         home, given = kept_home(os.environ), self._given
         call, tells = call_of(given), AGENTS[self.agent].tells_before == (self.kind == "action")
         if self.kind == "action":
@@ -146,17 +156,16 @@ class Occasion:
             work.note_task(home, session, task_of(given))
             work.note_files(home, session, call.files if call else ())
         error = failure_of(self.agent, self.kind, given) if self.kind == "result" else ""
-        if not tells or not home or not self._is_concerned(home, call):
+        if not (
+            home and call and (tells or self.kind == "action") and concerns(home, project_of(self.agent, given), call)
+        ):
             call = None
         if call is None and not error:
             return ""
         with self._open() as memory:
             self.takes_longer = memory.is_in_database
-            said = memory.said_of_call(call, error)
+            said = memory.said_of_call(call, error, is_before=self.kind == "action", tells=tells)
         return refusal_of(self.agent, self.event, said[1]) or answer_of(self.agent, self.event, said[0])
-
-    def _is_concerned(self, home: str, call: "Call | None") -> bool:
-        return call is not None and concerns(home, project_of(self.agent, self._given), call)
 
     def _note_compaction(self) -> None:
         """Note that the context of the session is lost, if the agent does not say so at a new start."""

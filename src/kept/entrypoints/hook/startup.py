@@ -21,9 +21,7 @@ import os
 import sys
 
 from kept.entrypoints.hook import work
-from kept.entrypoints.hook.agents import AGENTS, field
-from kept.entrypoints.hook.calls import call_of
-from kept.entrypoints.hook.inputs import project_of, session_of
+from kept.entrypoints.hook.agents import AGENTS, field, project_of, session_of
 from kept.entrypoints.hook.places import kept_home
 
 TYPE_CHECKING = False
@@ -132,16 +130,20 @@ class EventMemory:
         if kind == "subagent":
             return deliveries.for_subagent(words, listener)
         if kind == "failure":
+            from kept.entrypoints.hook.calls import call_of  # not for a prompt, which has no call
+
             call = call_of(self._given)
             return deliveries.for_error(words, listener, call.commands[0] if call and call.commands else "")
         return deliveries.at_start(listener)
 
-    def said_of_call(self, call: "Call | None", error: str) -> "tuple[str, str]":
+    def said_of_call(self, call: "Call | None", error: str, *, is_before: bool, tells: bool) -> "tuple[str, str]":
         """Return the text for a tool call or its error, and the reason to refuse it; both are "" almost always."""
         listener = self._listener()
         if listener is None:
             return "", ""
-        said = None if call is None else self._memory.deliveries.for_action(call, listener)
+        said = None
+        if call is not None:
+            said = self._memory.deliveries.for_action(call, listener, may_refuse=is_before, may_tell=tells)
         known = self.text("failure", error) if error else ""
         return "\n\n".join(filter(None, (known, said.text if said else ""))), said.refusal if said else ""
 

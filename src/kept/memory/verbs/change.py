@@ -4,11 +4,11 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from kept.memory import change, promotion, undo
+from kept.memory import change, guards, promotion, undo
 from kept.memory.context import Context, Events
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import MAX_TEXT_CHARS, Ref, about
-from kept.model import Event, Memory, Receipt, Tier
+from kept.model import Event, Guard, GuardMode, Memory, Receipt, Tier
 
 AFTER = Returns(Memory, "The memory after it.")
 
@@ -38,6 +38,15 @@ class Promote(Struct, frozen=True, kw_only=True):
 
     ref: Ref
     to: Annotated[Tier, about("The tier: project, or global for all projects.", noun="tier")] = "project"
+
+
+class MakeGuard(Struct, frozen=True, kw_only=True):
+    """A memory, and what happens at a tool call that it concerns."""
+
+    ref: Ref
+    mode: Annotated[
+        GuardMode, about("stop: refuse the call once; tell: only tell the memory.", noun="mode", is_positional=True)
+    ]
 
 
 class Undo(Struct, frozen=True, kw_only=True):
@@ -92,6 +101,11 @@ def restore(context: Context, asked: One) -> Memory:
 def promote(context: Context, asked: Promote) -> Receipt:
     """Move a memory to a tier that lives longer."""
     return promotion.promote(context, asked.ref, asked.to)
+
+
+def guard(context: Context, asked: MakeGuard) -> Guard:
+    """Have tool calls refused that concern a memory, or end that."""
+    return guards.guard(context, asked.ref, asked.mode)
 
 
 def undo_change(context: Context, asked: Undo) -> Events:
@@ -208,6 +222,26 @@ PROMOTE = Verb(
     http="POST /memories/{ref}/promote",
     slash="/memory promote",
 )
+GUARD = Verb(
+    name="guard",
+    who="person",
+    help="Refuse tool calls that a memory concerns, once each, or only tell it again.",
+    details=(
+        "With `stop`, an agent's tool call is refused if it concerns a file, a command or an activity (commit, push, "
+        "release …) that the memory names, and the agent is given the memory as the reason. The same call again "
+        "passes. A guard that is passed three times only tells from then on."
+    ),
+    request=MakeGuard,
+    run=guard,
+    effect="writes",
+    returns=Returns(Guard, "The guard: its memory by uid, its mode, since when, and how often it was passed."),
+    python="guard",
+    cli="guard",
+    mcp=NotHere("Only a person decides which calls of an agent are refused."),
+    http="POST /memories/{ref}/guard",
+    slash="/memory guard",
+    is_repeatable=True,
+)
 UNDO = Verb(
     name="undo",
     help="Undo the last change, or a given one.",
@@ -221,4 +255,4 @@ UNDO = Verb(
     http="POST /undo",
     slash="/memory undo",
 )
-VERBS = (REINFORCE, DEMOTE, REVISE, PIN, UNPIN, FORGET, RESTORE, PROMOTE, UNDO)
+VERBS = (REINFORCE, DEMOTE, REVISE, PIN, UNPIN, FORGET, RESTORE, PROMOTE, GUARD, UNDO)

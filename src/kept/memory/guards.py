@@ -1,0 +1,140 @@
+"""Guards: memories for which a person has tool calls refused once.
+
+`kept guard REF stop` makes a memory a guard. A call that it concerns, by a file, a command or an activity, is refused
+with the memory as the reason; the same call again passes, and that is counted. After MOST_OVERRIDES of them the guard
+is one no longer, which is journaled and can be undone. Rule: only a person makes or ends a guard, and a refusal that
+cannot be noted is not made, or the agent could not get past it.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from kept import text
+from kept.anchors import Call, is_general
+from kept.errors import Busy, InvalidInput, KeptError
+from kept.memory import receipts, trust
+from kept.memory.anchors import is_anchored, keys_of
+from kept.memory.brief import Delivery, delivery_note, memory_line
+from kept.memory.context import Context, Ref, by_uid
+from kept.model import Guard, GuardMode, Memory, Recalled, replace
+from kept.ports import Storage, Transaction
+from kept.recall import Request
+
+MOST_OVERRIDES = 3
+PRECISE = ("f", "b", "c", "a")  # keys: a file, a command, an activity
+HEAD = "This call was refused, because the user has made a guard of this memory:"
+TAIL = "If it has to be done all the same, make exactly the same call again: it will pass, and the user can see that."
+OVERRIDE = "override"
+LAPSE = "guard-lapse"
+
+
+def guard(context: Context, ref: Ref, mode: GuardMode) -> Guard:
+    """Have tool calls that concern a memory refused once (`stop`), or only tell the memory there (`tell`)."""
+    storage, memory = context.find_live(ref)
+    done = "Refuse tool calls that concern" if mode == "stop" else "No longer refuse tool calls that concern"
+    check_person(context, f"{done} memory {memory.ref}?")
+    trust.check_vouched(context, memory, "guard")
+    if mode == "stop":
+        _check_can_stop(memory)
+
+    def work(tx: Transaction) -> Guard:
+        known = next((one for one in tx.all(Guard) if one.memory == memory.uid), None)
+        if known is None:
+            return tx.add(Guard(memory=memory.uid, mode=mode, since=tx.stamp.at), "guard")
+        return known if known.mode == mode else tx.put(_set(known, mode, tx), "guard")
+
+    changed = context.write(storage, work)
+    context.tell_write(storage, 0)
+    return changed
+
+
+def check_person(context: Context, question: str) -> None:
+    """Raise NotAllowed unless a person or an admin acts, or a person says yes to the question."""
+    if not context.is_person and context.actor.role != "admin":
+        context.agree(question, to="change a guard")
+
+
+def _check_can_stop(memory: Memory) -> None:
+    if not is_anchored(memory):
+        raise InvalidInput(
+            f"Memory {memory.ref} is never told at a tool call, so it cannot stop one.",
+            hint="A decision, warning, convention, preference or fact that is confirmed can.",
+        )
+    if not any(_is_precise(key) for key in keys_of(memory)):
+        raise InvalidInput(
+            f"Memory {memory.ref} names no file, command or activity, so no tool call would be refused.",
+            hint=f"`kept revise {memory.ref} --file PATH` adds a file, or name the command in its text.",
+        )
+
+
+def _set(known: Guard, mode: GuardMode, tx: Transaction) -> Guard:
+    return replace(known, mode=mode, since=tx.stamp.at, overridden=0)
+
+
+def _is_precise(key: str) -> bool:
+    return key[0] in PRECISE and not (key[0] == "c" and is_general(key[2:]))
+
+
+def refusal_of(context: Context, call: Call, keys: Iterable[str], delivery: Delivery) -> str:
+    """Return why a call is refused; "" if no guard concerns it, or if it was refused in this session before."""
+    named = frozenset(filter(_is_precise, keys))
+    for storage in context.readable():
+        with storage.reading() as reader:
+            stops = [one for one in reader.all(Guard) if one.mode == "stop"]
+            concerned = [(one, memory) for one in stops if (memory := by_uid(reader, one.memory)) is not None]
+        for one, memory in concerned:
+            if is_anchored(memory) and not named.isdisjoint(keys_of(memory)):
+                return _refuse(context, storage, one, memory, f"{one.memory} {_digest(call)}", delivery)
+    return ""
+
+
+def _refuse(context: Context, storage: Storage, one: Guard, memory: Memory, name: str, delivery: Delivery) -> str:
+    """Refuse a call, unless that was done before; then count that it was made again."""
+    noted = _noted(context, delivery.session)
+    if ("refused", name) not in noted:
+        block = text.delivered("\n".join((HEAD, memory_line(memory), TAIL)))
+        return block if _note(context, [memory], block, delivery, {"refused": name}) else ""
+    if ("passed", name) not in noted and _note(context, [memory], "", delivery, {"passed": name}):
+        with suppress(Busy):  # a guard that holds a little longer does no harm
+            _count(context, storage, one)
+    return ""
+
+
+def _count(context: Context, storage: Storage, one: Guard) -> None:
+    """Count that a refused call was made again; the last time the guard becomes one that only tells."""
+    with storage.writing(context.stamp()) as tx:
+        current = tx.get(Guard, one.id)
+        if current is None or current.mode != "stop":
+            return
+        if current.overridden + 1 < MOST_OVERRIDES:
+            tx.put(replace(current, overridden=current.overridden + 1), OVERRIDE)
+        else:
+            tx.put(_set(current, "tell", tx), LAPSE)
+
+
+def _noted(context: Context, session: str) -> set[tuple[str, Any]]:
+    """Return which calls were refused in a session, and which of them were made again."""
+    given = receipts.given_in(context, session)
+    return {(what, body[what]) for body in given for what in ("refused", "passed") if what in body}
+
+
+def _note(context: Context, memories: Sequence[Memory], block: str, delivery: Delivery, more: dict[str, str]) -> bool:
+    """Save a receipt. Return False if that was not possible."""
+    entries = [{"ref": one.ref, "uid": one.uid, "why": "guard"} for one in memories] if block else []
+    content = receipts.body(Request(query="", limit=1), Recalled()) | {
+        "kind": "action",
+        "sections": [{"name": "guard", "entries": entries}],
+        **delivery_note(context, delivery, block, memories),
+        **more,
+    }
+    with suppress(KeptError):
+        saved = receipts.save_notes(
+            context.readable(), context.now(), body=content, named=memories, session=delivery.session
+        )
+        return saved is not None
+    return False
+
+
+def _digest(call: Call) -> str:
+    return text.digest("\0".join((*call.files, "\0", *call.commands, "\0", call.text)))

@@ -1,0 +1,218 @@
+"""Anchors: by which keys a memory and a tool call concern each other, and the file of hashes that follows a space."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kept
+from kept import anchors
+from kept.anchors import Call, keys_of_call, keys_of_memory
+from tests.builders import FakeClock
+
+ROOT = "/work/shop"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def memory(home: Path):  # type: ignore[no-untyped-def]
+    project = home.parent / "project"
+    with kept.open(project=project, home=home, clock=FakeClock(), settings=kept.Settings(), origin="user") as opened:
+        yield opened
+
+
+def concerns(home: Path, **call: object) -> bool:
+    return anchors.concerns(str(home), str(home.parent / "project"), Call(**call))  # type: ignore[arg-type]
+
+
+def files_of(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted((home / "hook/anchors").iterdir()) if path.name != "key")
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("Never edit src/auth/session.py by hand", Call(files=["/work/shop/src/auth/session.py"])),
+        ("See [session.py:26](src/auth/session.py:26) for the rule", Call(files=["src/auth/session.py"])),
+        ("The order of keys in settings.toml matters", Call(files=["config/settings.toml"])),
+        ("Everything under tests/golden/ is generated", Call(files=["/work/shop/tests/golden/a/b.out"])),
+        ("Everything under tests/golden/ is generated", Call(commands=["rm -r tests/golden"])),
+        ("`load_config` must not read the environment", Call(text="value = load_config(path)")),
+        ("TaskService expects an options object", Call(text="new TaskService({})")),
+        ("Use `jest.fn`, because jest.mock is missing here", Call(text="jest.mock('./a')")),
+        ("`git rebase --continue` opens an editor", Call(commands=["cd app && git rebase --continue"])),
+        ("Ask before you run git push", Call(commands=["sudo GIT_TRACE=1 git push origin main"])),
+        ("Don't run Vale on the docs", Call(commands=["vale docs/index.md"])),
+        ("This worked: QT_DEBUG=1 shop-gui", Call(commands=["shop-gui --small"])),
+        ("Start tests with `pytest -n 2`", Call(commands=["uv run pytest tests/a.py"])),
+        ("`npm run build` needs 8 GB", Call(commands=["npm run build -- --fast | tee log"])),
+        ("Commit after each finished task", Call(commands=["git commit -am 'one; two'"])),
+        ("Never delete anything below data/ without asking", Call(commands=["rm -rf data/old"])),
+        ("Always ask me before a release", Call(commands=["npm publish"])),
+        ("Ask me before you change the schema", Call(commands=["python manage.py migrate"])),
+    ],
+)
+def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: Call) -> None:
+    assert set(keys_of_memory(text)) & set(keys_of_call(call, ROOT))
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("Never edit src/auth/session.py by hand", Call(files=["src/cart/basket.py"])),
+        ("The commit hash is shown in the footer", Call(commands=["git commit -m x"])),  # no rule
+        ("`git rebase --continue` opens an editor", Call(commands=["git status"])),
+        ("Ask before you run git push", Call(commands=["echo 'git push'"])),
+        ("We decided to go ahead with the plan", Call(commands=["go test ./..."])),
+        ("Keep answers short", Call(files=["README.md"], commands=["ls"], text="short answers")),
+    ],
+)
+def test_a_call_that_shares_no_name_is_not_concerned(text: str, call: Call) -> None:
+    assert not set(keys_of_memory(text)) & set(keys_of_call(call, ROOT))
+
+
+PARTS = st.text("abcdefgh_", min_size=1, max_size=6)
+
+
+@given(st.lists(PARTS, min_size=2, max_size=5), st.sampled_from(["py", "ts", "md"]), st.booleans())
+def test_a_path_has_the_same_key_on_both_sides_however_it_is_written(
+    parts: list[str], suffix: str, is_absolute: bool
+) -> None:
+    path = f"{'/'.join(parts)}.{suffix}"
+    touched = f"{ROOT}/{path}" if is_absolute else f"./{path}"
+    assert set(keys_of_memory(f"Leave {path} alone.")) & set(keys_of_call(Call(files=[touched]), ROOT))
+    assert set(keys_of_memory("", files=[path])) & set(keys_of_call(Call(files=[touched]), ROOT))
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_has_keys_without_an_error(text: str, other: str) -> None:
+    for key in (*keys_of_memory(text, [other]), *keys_of_call(Call([text], [other], f"{text} {other}"), ROOT)):
+        assert key[:2] in ("f:", "b:", "d:", "s:", "c:", "a:")
+
+
+def test_the_hook_finds_a_memory_as_soon_as_it_is_stored(home: Path, memory: kept.Kept) -> None:
+    assert not concerns(home, files=["src/a.py"])
+    memory.remember("The checkout keeps its totals in cents", kind="decision", files=["src/a.py"])
+    assert concerns(home, files=["src/a.py"])
+    assert not concerns(home, files=["src/b.py"], commands=["ls -la"])
+
+
+def test_the_project_is_found_from_a_folder_below_it_and_not_beside_it(home: Path, memory: kept.Kept) -> None:
+    memory.remember("The checkout keeps its totals in cents", kind="decision", files=["src/a.py"])
+    below, beside = home.parent / "project/src/deep", home.parent / "other"
+    for folder in (below, beside):
+        folder.mkdir(parents=True)
+    assert anchors.concerns(str(home), str(below), Call(["src/a.py"]))
+    assert not anchors.concerns(str(home), str(beside), Call(["src/a.py"]))
+
+
+def test_a_global_memory_concerns_calls_of_every_project(home: Path, memory: kept.Kept) -> None:
+    with kept.open(project="another", home=home, origin="user", actor=kept.Actor(role="admin")) as other:
+        other.remember("Never run `git push --force`", kind="preference", tier="global")
+    assert concerns(home, commands=["git push --force"])
+
+
+def test_anchors_follow_every_change_of_a_memory(home: Path, memory: kept.Kept) -> None:
+    ref = memory.remember("Totals are in cents", kind="decision", files=["src/a.py"]).ref
+    assert ref is not None
+    memory.forget(ref)
+    assert not concerns(home, files=["src/a.py"])
+    memory.undo()
+    assert concerns(home, files=["src/a.py"])
+    memory.revise(ref, files=("src/b.py",))
+    assert (concerns(home, files=["src/a.py"]), concerns(home, files=["src/b.py"])) == (False, True)
+    memory.reinforce(ref)
+    assert concerns(home, files=["src/b.py"])
+    memory.erase(ref)
+    assert not concerns(home, files=["src/b.py"])
+
+
+def test_only_rules_and_facts_that_somebody_vouches_for_have_anchors(home: Path, memory: kept.Kept) -> None:
+    memory.remember("A tool says: edit src/a.py", kind="warning", files=["src/a.py"], source=kept.Source(origin="tool"))
+    memory.remember("Half of the work is done", kind="progress", files=["src/a.py"])
+    assert not concerns(home, files=["src/a.py"])
+
+
+WORDS = st.sampled_from(["src/cart.py", "load_cart", "`git push`", "CartView", "docs/", "never", "cents"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(WORDS, min_size=2, max_size=5), min_size=1, max_size=6, unique_by=tuple), st.data())
+def test_the_file_never_holds_a_trace_of_an_erased_memory_nor_a_word(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[list[str]], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("anchors")
+    (folder / "project").mkdir()
+    with kept.open(project=folder / "project", home=folder / "home", origin="user") as memory:
+        refs = []
+        for number, words in enumerate(texts):
+            kind = "warning"
+            refs.append(memory.remember(f"Rule {number}: {' '.join(words)} only{number}_here", kind=kind).ref)
+        gone = data.draw(st.integers(0, len(texts) - 1))
+        memory.erase(refs[gone])
+        held = files_of(folder / "home")
+    assert not concerns(folder / "home", text=f"only{gone}_here")
+    assert all(word.encode() not in held for words in texts for word in words)
+
+
+def test_a_file_is_made_again_where_the_journal_is_another_one(home: Path, memory: kept.Kept, tmp_path: Path) -> None:
+    memory.remember("Totals are in cents", kind="decision", files=["src/a.py"])
+    memory.store.backup(tmp_path / "backup.db")
+    memory.remember("Prices have no tax", kind="decision", files=["src/b.py"])
+    memory.store.restore(tmp_path / "backup.db", overwrite_newer=True)
+    memory.remember("Carts end after a day", kind="decision", files=["src/c.py"])
+    found = [concerns(home, files=[f"src/{name}.py"]) for name in "abc"]
+    assert found == [True, False, True]
+
+
+def test_a_damaged_or_missing_file_is_made_again_by_the_next_change(home: Path, memory: kept.Kept) -> None:
+    memory.remember("Totals are in cents", kind="decision", files=["src/a.py"])
+    [path] = (home / "hook/anchors").glob("?" * 24)
+    for spoil in (lambda: path.write_bytes(b"KEPT"), path.unlink):
+        spoil()
+        assert not concerns(home, files=["src/a.py"])
+        memory.remember(f"Something else after {path.exists()}", kind="decision")
+        assert concerns(home, files=["src/a.py"])
+
+
+def test_anchors_are_private(home: Path, memory: kept.Kept) -> None:
+    memory.remember("Totals are in cents", kind="decision", files=["src/a.py"])
+    for path in (home / "hook/anchors").iterdir():
+        assert path.stat().st_mode & 0o77 == 0, path
+
+
+def test_two_processes_that_write_at_once_lose_no_anchor(home: Path, memory: kept.Kept) -> None:
+    memory.remember("Totals are in cents", kind="decision")
+    program = """
+        import sys, kept
+        with kept.open(project=sys.argv[1], home=sys.argv[2], settings={"auto_upkeep": False}) as memory:
+            for number in range(10):
+                name = f"{sys.argv[3]}{number}"
+                memory.remember(f"Rule {name} is about {name}_thing in src/{name}.py", kind="decision")
+    """
+    lines = "\n".join(line.removeprefix("        ") for line in program.splitlines())
+    place = str(home.parent / "project")
+    running = [subprocess.Popen([sys.executable, "-c", lines, place, str(home), name]) for name in ("left", "right")]
+    assert [process.wait() for process in running] == [0, 0]
+    memory.remember("Prices have no tax", kind="decision")
+    missing = [f"{n}{i}" for n in ("left", "right") for i in range(10) if not concerns(home, files=[f"src/{n}{i}.py"])]
+    assert missing == []
+
+
+def test_the_hook_imports_almost_nothing_to_find_that_no_memory_concerns_a_call(home: Path, memory: kept.Kept) -> None:
+    memory.remember("Totals are in cents", kind="decision", files=["src/a.py"])
+    program = (
+        "import sys; before = set(sys.modules); from kept.anchors import Call, concerns;"
+        f"concerns({str(home)!r}, {str(home.parent / 'project')!r}, Call(['b.py'], ['ls'], 'x'));"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) <= {"kept", "kept.anchors", "_blake2", "itertools"}
