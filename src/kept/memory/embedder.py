@@ -33,8 +33,6 @@ def ready_embedder(context: Context, request: Request, storages: Storages, *, is
     """
     try:
         embedder = find_embedder(context)
-        if is_hook and not models.fits_hooks(embedder):
-            return Comparer(note="A hook has no time to load a sentence model, so only words were compared.")
         models.load(embedder)
         waiting = 0
         if request.scope != "sessions" and not is_hook:

@@ -7,6 +7,7 @@ answer. Rule: notes are saved after the answer; saving never waits and never cha
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, get_args
 
 from kept import ids, worth
@@ -131,6 +132,8 @@ def embedder_for(context: Context, request: Request, storages: Storages, *, is_h
     """The embedder, if the profile compares vectors, and a note on what it could not do. Raises SettingsError."""
     if not profile_of(request, context.settings).vectors:
         return Comparer()
+    if is_hook and Path(context.settings.vector_model or "").is_absolute():
+        return Comparer(note="A hook has no time to load a sentence model, so only words were compared.")
     from kept.memory.embedder import ready_embedder  # loads numpy, for profiles with vectors alone
 
     return ready_embedder(context, request, storages, is_hook=is_hook)
