@@ -33,7 +33,8 @@ from kept.ports import Embedder, Stamp
 from kept.recall import Circumstances, Request
 from kept.recall.messages import Described, described_candidates, session_features
 from kept.recall.messages.weights import PEOPLE, MessageWeights, SessionWeights, WeightTable
-from kept.recall.models import SentenceModel, WordLlama, is_static
+from kept.recall.minilm import MiniLM
+from kept.recall.models import SentenceModel, is_static
 from kept.settings import Settings
 from kept.storage.inmemory import InMemoryStorage
 
@@ -273,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--data DIR is missing: the folder with the conversations.")
     with tempfile.TemporaryDirectory() as folder:
         data: Path = given.data or made_up(Path(folder))
-        asked = list(examples(data, given.folds, WordLlama() if given.model is None else Remembering(given.model)))
+        asked = list(examples(data, given.folds, MiniLM() if given.model is None else Remembering(given.model)))
     if not asked:
         parser.error(f"{data} holds no questions of a known form.")
     measured = held_out(asked)

@@ -24,6 +24,7 @@ def pytest_configure() -> None:
     A shell starts background jobs with SIGINT ignored, and children inherit that. Nearly every test writes and syncs
     stores; on a disk the tests wait for that most of the time.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of numpy: two workers share two cores
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not any(name in os.environ for name in CHOSEN) and _is_usable(MEMORY):

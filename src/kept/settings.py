@@ -59,7 +59,7 @@ def _text(fits: Callable[[str], bool], words: str, max_length: int = 200) -> Met
 
 
 _PrintableName = Annotated[str, _text(str.isprintable, "a printable name of at most 200 characters")]
-_ModelName = Annotated[str, _text(str.isprintable, "wordllama, or the absolute path of a folder", 1_000)]
+_ModelName = Annotated[str, _text(str.isprintable, "all-MiniLM-L6-v2, or the absolute path of a folder", 1_000)]
 _CronLine = Annotated[str, _text(_is_cron_line, "a cron line of five fields, such as 0 4 * * *")]
 _MarkdownPath = Annotated[str, _text(_is_markdown_path, "a relative path that ends in .md and stays in its folder")]
 _FolderPath = Annotated[str, _text(_is_folder_path, "a relative path of a folder, such as sessions")]
@@ -144,7 +144,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "profile": "How hits are scored: by all factors (kept), also by vectors (hybrid), or as koshi or praxis did.",
         "search_provider": "How candidates are found: by words (fts5), or by words and vectors (hybrid).",
         "floor": "How sure recall must be before it answers: strict, normal or open.",
-        "vector_model": "Model that makes vectors: wordllama (none), or the folder of a sentence model in ONNX form.",
+        "vector_model": "Model that makes vectors: all-MiniLM-L6-v2 (none), or the folder of one in ONNX form.",
         "vector_weight": "Weight of the cosine in the match of profile hybrid.",
         "text_weight": "Weight of BM25 in the match of profile hybrid.",
         "recall_deadline_ms": "Milliseconds after which a recall returns what it has found so far, marked degraded.",

@@ -80,7 +80,7 @@ def _numbers(vector: Vector) -> "NDArray[Any]":
 def numpy_or_error() -> Any:
     """Return the package numpy. Raises SettingsError if it is not installed."""
     try:
-        import numpy  # an optional package (extras `vector` and `onnx`), which takes 100 ms to import
+        import numpy  # an optional package (extras `vector` and `onnx`), which takes 60 ms to import
     except ImportError:
         from kept.distribution import install_line  # a prompt never gets here
 

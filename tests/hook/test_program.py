@@ -60,7 +60,7 @@ FORBIDDEN = {
     "typing_extensions",
     "unittest",
     "uuid",
-    "wordllama",
+    "kept.recall.minilm",
 }
 
 

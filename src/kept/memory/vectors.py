@@ -6,7 +6,7 @@ made, and the next one continues from there.
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from kept import access
 from kept.errors import Busy, SettingsError, StorageError
 from kept.memory.context import Context
-from kept.memory.embedder import VECTOR_BATCH, find_embedder, made_of
+from kept.memory.embedder import VECTOR_BATCH, catch_up, find_embedder, made_of
 from kept.model import GLOBAL
 from kept.ports import Bookkeeping, Embedder, Storage
 from kept.recall import models
@@ -31,13 +31,12 @@ _BUSY_TRIES = 1_500  # hence half a minute, as for any write
 def check_model(context: Context, model: str | Path | None = None) -> str | None:
     """Raise SettingsError, which says what to do, unless vectors can be made here; by that model, if one is named.
 
-    A model is `wordllama`, or a folder that holds model.onnx and tokenizer.json. Returns what the setting
+    A model is `all-MiniLM-L6-v2`, or a folder that holds model.onnx and tokenizer.json. Returns what the setting
     `vector_model` has to be for it to stay.
     """
     name = context.settings.vector_model if model is None else models.full_name(model)
     embedder = find_embedder(context) if model is None else models.model_named(name)
-    models.load(embedder)
-    embedder.embed([""])
+    models.check(embedder)
     return name
 
 
@@ -56,6 +55,16 @@ def turn_on(
         make_all(storage, find_embedder(context), progress)
 
 
+def keep_up(context: Context) -> None:
+    """Make vectors for new memories, where vectors are on: a turn's worth, in a process that nobody waits for."""
+    if "hybrid" not in (context.settings.search_provider, context.settings.profile):
+        return
+    with suppress(SettingsError):  # the next recall says so
+        embedder = find_embedder(context)
+        for storage in context.readable():
+            catch_up(storage, embedder, VECTOR_BATCH)
+
+
 def limits(context: Context, *, measured: bool = False) -> list[str]:
     """What the model cannot do in time, in sentences; with `measured`, also if a conversation takes it too long."""
     try:
@@ -64,12 +73,13 @@ def limits(context: Context, *, measured: bool = False) -> list[str]:
         return [f"Not used: {error.message} {error.hint}"]
     if not models.is_slow(embedder):
         return []
+    in_hooks = [] if models.fits_hooks(embedder) else [NOT_IN_HOOKS]
     given = context.settings.recall_deadline_ms
     needed = round(pace_ms(embedder, context.timer), -1) if measured else 0.0
     if needed <= given:
-        return [NOT_IN_HOOKS]
+        return in_hooks
     return [
-        NOT_IN_HOOKS,
+        *in_hooks,
         f"Comparing the best messages of a conversation takes about {needed:.0f} ms here, and recall has {given}: "
         f"it compares fewer. `kept config set recall_deadline_ms {2 * needed:.0f}` gives it the time.",
     ]

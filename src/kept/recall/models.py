@@ -6,18 +6,15 @@ Both are Embedders, as one that a host gives to `kept.open` is. An embedder may 
     is_static    a text is the mean of its words: quick, but a message means no more together with those around it
     load()       everything that takes long, before the first text
 
-`WordLlama` has one vector for each piece of a word. Its files come with the package wordllama (extra `vector`). They
-are read directly, because importing that package sets up logging for the whole program and loads code that talks to a
-network. `SentenceModel` runs a transformer that the user points to (extra `onnx`): it reads a text as a whole, which
-takes some milliseconds. Rule: nothing is downloaded, and nothing is loaded before the first text. The name of a model
-tells its files apart, because vectors of two models cannot be compared.
+`MiniLM` is a sentence model whose weights come with the extra `vector`. `SentenceModel` runs one that the user points
+to (extra `onnx`), which takes a hook too long to load. Rule: nothing is downloaded, and nothing is loaded before the
+first text. The name of a model tells its files apart, because vectors of two models cannot be compared.
 """
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -28,9 +25,8 @@ from kept import vectors
 from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.ports import Embedder
+from kept.recall import minilm
 
-WORDLLAMA = "wordllama"
-MOST_CHARS = 2_000  # of a text; the rest changes little
 MOST_UNRELATED = 0.95
 _TYPICAL_SHARE = 1 / 3  # of the cosine that is no evidence, where an embedder tells only that
 UNRELATED = (  # different things, said of one project: memories of a store have at least that in common
@@ -53,20 +49,20 @@ Rows = Any  # of numbers, one for each text
 
 def model_named(name: str | None) -> Embedder:
     """The model of that name, or in the folder with that absolute path; None: the one of Kept. Raises SettingsError."""
-    if name in (None, WORDLLAMA):
-        return WordLlama()
+    if name in (None, minilm.NAME):
+        return minilm.MiniLM()
     folder = Path(str(name)).expanduser()
     if folder.is_absolute():
         return SentenceModel(folder)
     raise SettingsError(
         f"Unknown vector model {name!r}.",
-        hint=f"Set vector_model to {WORDLLAMA} or to the absolute path of a folder, or give kept.open an embedder.",
+        hint=f"Run `kept vectors on --model {minilm.NAME}`, or name the folder of a sentence model.",
     )
 
 
 def full_name(model: str | Path) -> str:
     """The name of a model as settings have it: that of the one that Kept brings along, or an absolute path."""
-    return WORDLLAMA if str(model) == WORDLLAMA else str(Path(model).expanduser().resolve())
+    return minilm.NAME if str(model) == minilm.NAME else str(Path(model).expanduser().resolve())
 
 
 def is_static(embedder: Embedder) -> bool:
@@ -75,14 +71,27 @@ def is_static(embedder: Embedder) -> bool:
 
 
 def is_slow(embedder: Embedder) -> bool:
-    """Whether it takes milliseconds for a text, and longer to load than a hook has for everything."""
-    return isinstance(embedder, SentenceModel)
+    """Whether it takes some milliseconds for a text."""
+    return isinstance(embedder, SentenceModel | minilm.MiniLM)
+
+
+def fits_hooks(embedder: Embedder) -> bool:
+    """Whether it is loaded in the time that a hook has."""
+    return not isinstance(embedder, SentenceModel)
 
 
 def load(embedder: Embedder) -> None:
     """Load what takes long, if it does. Raises SettingsError."""
     if isinstance(embedder, SentenceModel):
         embedder.load()
+
+
+def check(embedder: Embedder) -> None:
+    """Embed a text, to see that it works. Raises SettingsError."""
+    if isinstance(embedder, minilm.MiniLM):
+        embedder.check()
+    load(embedder)
+    embedder.embed([""])
 
 
 # How near two texts are that have nothing to do with each other
@@ -112,60 +121,6 @@ def _measured(embed: Callable[[Sequence[str]], Any]) -> tuple[float, float]:
     found = [cosine for at, own in enumerate(packed) for cosine in vectors.cosines(own, packed[at + 1 :])]
     mean = max(0.0, fmean(found))
     return min(MOST_UNRELATED, mean), min(MOST_UNRELATED, mean + 3 * pstdev(found))
-
-
-# The model that Kept brings along
-
-_WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
-_TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
-
-
-class WordLlama:
-    """An Embedder that runs in this process, without a network. Raises SettingsError if the extra is not installed."""
-
-    model = WORDLLAMA
-    is_static = True
-    unrelated = 0.3  # hardly a text about something else comes as near as that
-
-    def __init__(self) -> None:
-        package = find_spec("wordllama")
-        folders = [Path(place) for place in (package.submodule_search_locations or ())] if package else []
-        whole = [folder for folder in folders if (folder / _WEIGHTS).is_file() and (folder / _TOKENIZER).is_file()]
-        if not whole:
-            raise SettingsError(
-                "Vectors need the package wordllama 0.4 with its weights.", hint=f"Install it: {install_line('vector')}"
-            )
-        self._folder = whole[0]
-
-    def embed(self, texts: Sequence[str]) -> Rows:
-        """One row of 256 numbers for each text; zeros for a text without words."""
-        np = vectors.numpy_or_error()
-        weights, tokenizer = self._model
-        # One by one: a batch starts threads, after which a program cannot safely fork.
-        ids = [tokenizer.encode(text[:MOST_CHARS], add_special_tokens=False).ids for text in texts]
-        means = [
-            weights[pieces].mean(axis=0, dtype=np.float32) if pieces else np.zeros(weights.shape[1]) for pieces in ids
-        ]
-        return np.array(means)
-
-    @cached_property
-    def _model(self) -> tuple[Any, Any]:
-        try:
-            from safetensors.numpy import load_file  # an optional package (extra `vector`)
-
-            tokenizer = _tokenizer_class()
-        except ImportError as error:
-            raise SettingsError(
-                f"Vectors need the package {error.name}.", hint=f"Install it: {install_line('vector')}"
-            ) from None
-        (weights,) = load_file(self._folder / _WEIGHTS).values()
-        return weights, tokenizer.from_file(str(self._folder / _TOKENIZER))
-
-
-def _tokenizer_class() -> Any:
-    from tokenizers import Tokenizer  # an optional package (extras `vector` and `onnx`)
-
-    return Tokenizer
 
 
 # A model that the user points to
@@ -267,9 +222,8 @@ class _Running(Struct, frozen=True, eq=False):
 def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
     """Shared by all memories that this process has opened: a model is large."""
     try:
-        import onnxruntime  # an optional package (extra `onnx`)
-
-        tokenizer_class = _tokenizer_class()
+        import onnxruntime  # optional packages (extra `onnx`)
+        from tokenizers import Tokenizer
     except ImportError as error:
         raise SettingsError(
             f"A sentence model needs the package {error.name}.", hint=f"Install it: {install_line('onnx')}"
@@ -285,7 +239,7 @@ def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
     except Exception as error:  # onnxruntime has a class of its own for each way a file can be wrong
         raise _useless(weights, error) from None
     try:
-        pieces = tokenizer_class.from_file(str(tokenizer))
+        pieces = Tokenizer.from_file(str(tokenizer))
     except Exception as error:  # tokenizers raises Exception itself
         raise _useless(tokenizer, error) from None
     known = pieces.truncation or {}

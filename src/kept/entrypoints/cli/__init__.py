@@ -14,6 +14,7 @@ from kept.entrypoints.lookup import use_absolute_path
 def main() -> None:
     """Run `kept` with the arguments of this process, and end the process."""
     use_absolute_path(os.environ)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of numpy: on a busy machine its threads wait for each other
     gc.set_threshold(50_000)  # what is imported lives until the end; looking through it for garbage takes 3 ms
     from kept.entrypoints.cli.frame import root  # after the threshold is set: importing makes most of the objects
 

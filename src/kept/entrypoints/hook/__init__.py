@@ -47,6 +47,7 @@ def main() -> None:
     """Answer one event of an agent, and end the process with 0."""
     begun = time.monotonic()
     gc.disable()  # the process ends before there is garbage worth collecting
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of numpy: on a busy machine its threads wait for each other
     said = ""
     try:
         agent, event = [*sys.argv[1:], "", ""][:2]

@@ -166,11 +166,12 @@ def _drop_old(group: Pointers, folder: HookFolder) -> None:
 
 
 def _upkeep(agent: str, cwd: str) -> None:
-    """Finish silent sessions, import edits, and do the small upkeep of an opening: a hook has no time for it."""
+    """Finish silent sessions, import edits, make vectors, and do the small upkeep of an opening."""
     actor = Actor(role=role_in(os.environ), name=agent)
     with suppress(KeptError), open_memory(project=cwd, actor=actor) as memory:
         memory.files.take_edits()
         memory.store.finish_sessions()
+        memory.vectors.keep_up()
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ class VectorsOn(Struct, frozen=True, kw_only=True):
     """Vectors for all memories."""
 
     model: (
-        Annotated[str, about("wordllama, or a folder with model.onnx and tokenizer.json.", metavar="MODEL")] | None
+        Annotated[str, about("all-MiniLM-L6-v2, or a folder with model.onnx and tokenizer.json.", metavar="MODEL")]
+        | None
     ) = None
     progress: Annotated[Any, PYTHON_ONLY] = None
 
@@ -114,6 +115,11 @@ def vectors_off(context: Context, _asked: Nothing) -> None:
 def vector_states(context: Context, _asked: Nothing) -> dict[str, dict[str, Any]]:
     """Return the model and the numbers of each space."""
     return vectors.vector_states(context)
+
+
+def keep_vectors(context: Context) -> None:
+    """Make vectors for new memories, where vectors are on."""
+    vectors.keep_up(context)
 
 
 def check_model(context: Context, model: Path | str | None) -> str | None:
