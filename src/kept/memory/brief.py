@@ -58,7 +58,7 @@ class BriefingRequest(Struct, frozen=True, kw_only=True):
     max_chars: int | None = None
     delivery: "Delivery | None" = None
     agent: str | None = None  # who asks, if it is not the actor: a session may be another agent's
-    is_turn: bool = False  # for a turn of the library's loop, which has no start and lists the open tasks
+    standing: Callable[..., list[Entry]] | None = None  # for a turn, which lists the open tasks itself
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         task=None if request.task is None else well_formed(request.task),
         head_tail=request.head_tail,
         is_compacted=request.delivery is not None and request.delivery.is_compacted,
-        is_turn=request.is_turn,
+        standing=request.standing,
     )
 
 
@@ -228,6 +228,9 @@ def gather(
         if situation.session is not None:
             situation = _of_session(situation, situation.session, readers)
         material = collect(situation, recalled, readers, context.settings, now)
+        if situation.standing is not None:
+            always = [*material.always, *situation.standing(readers, situation)]
+            material = replace(material, always=always, tasks=())
     if recalled.words and redact(situation.prompt).text != situation.prompt:  # its words are pieces of a secret
         told = [replace(e, why=FITS) if e.why.startswith(MATCHES) else e for e in material.retrieval]
         material = replace(material, retrieval=told)

@@ -40,7 +40,7 @@ class MemoryFile:
 
     @cached_property
     def _rules(self) -> pipeline.WriteRules:
-        """The rules for what somebody typed; read only if there are edits."""
+        """Return the rules for typed lines; they are read only if there are edits."""
         return replace(self._context.rules(), source=person_source(self._context))
 
     def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
@@ -124,13 +124,13 @@ class MemoryFile:
         return found if found is not None and found.scope == "memory" else None
 
     def _id_of(self, mark: str, ids: Mapping[str, int]) -> int:
-        """The id that a mark means; 0 if it means none."""
+        """Return the id that a mark means; 0 if it means none."""
         if self.place.is_shared:
             return ids.get(mark, 0)
         return int(mark) if mark.isascii() and mark.isdigit() and len(mark) < 18 else 0
 
     def prepare(self, row: page.Row, *, accepts: bool) -> "pipeline.Ready | Receipt":
-        """A line that somebody added, as a draft that is ready to be stored. A date of theirs says when it was said."""
+        """Make an added line a draft that is ready to be stored. A date in it or over it says when it was said."""
         section = row.section
         own = () if section in page.SECTIONS else (" ".join((section or "").casefold().split())[:MAX_TAG],)
         kind, tags = page.SECTIONS.get(section or "", "fact"), tuple(filter(None, own))

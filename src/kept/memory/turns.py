@@ -15,6 +15,7 @@ from kept.memory.context import Context
 from kept.memory.window import Window, message_tokens
 from kept.model import Briefing, Entry, Message, Session, Task
 from kept.recall.briefing import render_entry, with_its_source
+from kept.recall.briefing.preferences import for_every_answer
 from kept.storage.shared import random_hex
 
 MOST_ITEMS = 5  # cited statements of files that fit the question
@@ -41,7 +42,7 @@ def turn_context(
 ) -> TurnContext:
     """B2, B9: the window with the memories, items and open tasks that belong to it."""
     request = brief.BriefingRequest(
-        prompt=question, session=session.name, agent=session.agent, is_turn=True, **briefing
+        prompt=question, session=session.name, agent=session.agent, standing=for_every_answer, **briefing
     )
     memory = brief.briefing(context, request)
     items = () if context.is_off(session.name) else brief.fitting_items(context, question, MOST_ITEMS)

@@ -36,7 +36,7 @@ Clean = Callable[[ViewPlace, str, Mapping[str, Any]], tuple[str, Mapping[str, An
 
 
 def places(context: Context, *, only_there: bool = False) -> Iterator[ViewPlace]:
-    """The MEMORY.md of every space that this actor may change, and the project's tasks.json, if it has tasks.
+    """Yield the MEMORY.md of every space that this actor may change, and the project's tasks.json, if it has tasks.
 
     `only_there` leaves a tasks.json out that does not exist, without looking for tasks.
     """

@@ -20,7 +20,7 @@ from kept.ports import Reader, Where
 from kept.recall import Request
 from kept.recall.briefing.prompt import fitting_the_prompt
 from kept.recall.briefing.render import Pair
-from kept.recall.briefing.rules import concerning, for_every_answer
+from kept.recall.briefing.rules import concerning
 from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place
 from kept.recall.pipeline import open_conflicts
 from kept.recall.score import file_affinity
@@ -100,7 +100,7 @@ def collect(
     else:
         retrieval = [*_worthiest(readers, situation, settings, now), *at_hand]
     sections = {
-        "always": [*_pinned(readers), *_preferences(readers, situation)],
+        "always": _pinned(readers),
         "bridge": _from_other_agents(situation, readers),
         "retrieval": ends_first(retrieval, situation.head_tail),
         "summary": [],
@@ -108,7 +108,7 @@ def collect(
     told = {entry.memory.content for entries in sections.values() for entry in entries}
     sections["summary"] = _last_session(readers, situation, asked, told)
     conflicts = _with_rivals(sections, readers)
-    tasks = [] if situation.is_turn else _open_tasks(readers, situation, asked)
+    tasks = _open_tasks(readers, situation, asked)
     return Material(**sections, tasks=tasks, conflicts=conflicts, left_out=left_out)
 
 
@@ -134,18 +134,6 @@ def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> 
     if not rules:
         return []
     return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
-
-
-def _preferences(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """In a turn: what the user wants of every answer. Hooks tell it when a session starts."""
-    if not situation.is_turn:
-        return []
-    rules = [
-        memory
-        for memory in _newest_rules(readers, situation.seen_by)
-        if worth.is_lasting(memory) and not memory.is_low_trust and not out_of_place(memory, situation)
-    ]
-    return [Entry(memory=memory, why="the user's preference") for memory in for_every_answer(rules)]
 
 
 def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:

@@ -14,7 +14,6 @@ from kept.model import Memory
 from kept.recall.aliases import expansions
 from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 
-PREFERENCE = "preference"
 MOST_RULES = 8
 NEW_SHARE = 0.3  # of its words: a rule that says less than that beside those before it is left out
 FEW = 3  # rules: of so few, none is told apart by a word
@@ -49,20 +48,6 @@ def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Me
             chosen.append(rule)
             said |= own
     return chosen
-
-
-def for_every_answer(rules: Sequence[Memory]) -> list[Memory]:
-    """The preferences, and the rules about answers, those about answers first; at most MOST_RULES."""
-
-    def rank(rule: Memory) -> tuple[bool, bool, float, int]:
-        known = rule.importance * worth.feedback_factor(rule.feedback)
-        return not _is_about_answers(rule), "correction" not in rule.tags, -known, -rule.id
-
-    return sorted((one for one in rules if one.kind == PREFERENCE or _is_about_answers(one)), key=rank)[:MOST_RULES]
-
-
-def _is_about_answers(rule: Memory) -> bool:
-    return not ANSWERS.isdisjoint(text.words(rule.content))
 
 
 def _telling(asked: Set[str], held: Mapping[str, Set[str]]) -> Set[str]:

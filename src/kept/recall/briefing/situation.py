@@ -3,12 +3,13 @@
 First step of `collect`. Rule: nothing is told that only reports finished work.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import Struct
 
 from kept import text
-from kept.model import GLOBAL, Memory
+from kept.model import GLOBAL, Entry, Memory
 
 MOST_FITTING = 6  # memories that fit the prompt
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
@@ -27,7 +28,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     seen_by: str | None = None  # as in a `Request`
     since: datetime | None = None  # when the session began, if it is known here
     is_compacted: bool = False  # the agent may no longer have before it what was said in the session
-    is_turn: bool = False  # nothing was told before: preferences come along, and the open tasks stand beside it
+    standing: Callable[..., list[Entry]] | None = None  # for a turn: chooses what is told beside the pins
     task: str | None = None
     head_tail: int = 0
     most_fitting: int = MOST_FITTING
