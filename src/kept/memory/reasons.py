@@ -29,7 +29,7 @@ def why_nothing(given: Explained) -> EmptyAnswer | None:
     """Return why a receipt holds no memory; None if it holds one."""
     if given.kind not in ANSWERS or given.hits or any(section.get("entries") for section in given.sections):
         return None
-    fitting = [one for one in given.left_out if one["ref"] not in given.pinned]  # pins come whatever was asked
+    fitting = [one for one in given.left_out if one["ref"] not in given.pinned]  # pins come with every text
     if (nearest := next(iter((*fitting, *given.misses, *given.left_out)), None)) is not None:
         return EmptyAnswer(ref=str(nearest["ref"]), reason=str(nearest["reason"]))
     if not given.question.query.strip():
