@@ -46,6 +46,7 @@ class Where(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
     trusts: tuple[Trust, ...] = ()
+    ids: tuple[int, ...] = ()
     uid: str | None = None
     fingerprints: tuple[str, ...] = ()
     topic: str | None = None

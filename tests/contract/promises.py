@@ -228,6 +228,7 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
             Where(tags=("a,b",)),
             Where(files=("src/x.py",)),
             Where(uid=wanted.uid),
+            Where(ids=(wanted.id, 2**40)),
             Where(fingerprints=(wanted.fingerprint, "unknown")),
             Where(topic="t1"),
             Where(key="k1"),

@@ -348,4 +348,7 @@ def test_one_reason_says_why_nothing_was_given() -> None:
     told = why_nothing(replace(asked, misses=(miss,), left_out=(out,)))
     assert told is not None
     assert (told.ref, told.reason) == ("7", "it was said in this session")
+    told = why_nothing(replace(asked, misses=(miss,), left_out=(out,), pinned=("7",)))
+    assert told is not None
+    assert told.ref == "4"
     assert why_nothing(replace(asked, hits=(miss,))) is None

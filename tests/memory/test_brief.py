@@ -599,7 +599,9 @@ def test_why_lists_the_memories_of_a_briefing(shell: Shell) -> None:
     shell("remember", "We chose Fastify over Express", "--kind", "decision")
     shell("briefing")
     said = shell("why")
-    assert "[id:1] was in the briefing: pinned\n[id:2] was in the briefing: important and recent\n" in said
+    pinned = "[id:1] was in the briefing: pinned\n    Never edit the auth middleware directly\n"
+    recent = "[id:2] was in the briefing: important and recent\n    We chose Fastify over Express\n"
+    assert pinned + recent in said
     assert "Nothing was found" not in said
     shell("forget", "1")
     shell("forget", "2")

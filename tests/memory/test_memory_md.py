@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import apsw
 import pytest
 
 import kept
@@ -558,3 +559,34 @@ def test_the_dates_of_a_person_are_kept(memory: kept.Kept) -> None:
     text = path.read_text("utf-8")
     assert "### 2026-02-05\n- Discussed the agent loop" in text
     assert "- 2026-02-01: Chose SQLite over PostgreSQL ^k" in text
+
+
+def test_a_command_asks_the_store_no_more_often_for_a_long_file(
+    tmp_path: Path, repository: Path, clock: FakeClock
+) -> None:
+    """Everything that a file shows is read at once, not line by line."""
+
+    def statements(content: str) -> int:
+        asked: list[str] = []
+
+        def trace(connection: apsw.Connection) -> None:
+            connection.exec_trace = lambda _cursor, sql, _values: asked.append(sql) is None
+
+        apsw.connection_hooks.append(trace)
+        try:
+            with opened(tmp_path, clock) as memory:
+                memory.files.accompany()
+                memory.remember(content)
+        finally:
+            apsw.connection_hooks.remove(trace)
+        return len(asked)
+
+    with opened(tmp_path, clock) as memory:
+        memory.remember("The port is 8080")
+        memory.files.sync()
+    few = statements("Tests run with pytest")
+    with opened(tmp_path, clock) as memory:
+        for number in range(40):
+            memory.remember(f"Service {number} of the harbor has a pier of its own")
+        memory.files.sync()
+    assert statements("Deploys go out on Tuesdays") <= few

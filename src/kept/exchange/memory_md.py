@@ -408,7 +408,7 @@ def _insert_block(rows: list[Row], section: str, day: date | None, block: list[R
 
 
 def _section_heading(rows: list[Row], section: str, end: str) -> int:
-    """The row of the heading of a section. If missing, it is made: before those that follow it in SECTIONS, or last."""
+    """Return the row of a section's heading; a missing one is made before those that follow it in SECTIONS, or last."""
     found = next((number for number, row in enumerate(rows) if row.heading and _names(row) == section), None)
     if found is not None:
         return found

@@ -1,7 +1,7 @@
 """tasks.json in Brain's format: `{"tasks": [{"id": "TASK-001", "status": "pending", …}]}`, which people may edit.
 
 As in MEMORY.md, a snapshot says how the file was written: for each task the digest of each of its fields. Rule: what is
-no task, fields that Kept does not know, and the form in which somebody wrote a date stay as they are.
+no task, fields that Kept does not know, and the form of a date stay as they are.
 """
 
 import json
@@ -67,7 +67,7 @@ def digests(task: Mapping[str, Any]) -> dict[str, str]:
 
 
 def moment_in(value: Any) -> datetime | None:
-    """Return the moment that somebody wrote: a date is its first in UTC. None if it is none."""
+    """Return the moment of a written date or time; a date is its first moment in UTC. None if it is neither."""
     try:
         if len(value) == len("2026-01-31"):
             return datetime.combine(date.fromisoformat(value), time(), UTC)
@@ -78,7 +78,7 @@ def moment_in(value: Any) -> datetime | None:
 
 
 def _comparable(name: str, value: Any) -> Any:
-    """Return the value of a field; a date in the one form in which moments can be compared."""
+    """Return the value of a field, a date in a form that can be compared."""
     at = moment_in(value) if name in DATES else None
     return value if at is None else at.astimezone(UTC).isoformat()
 

@@ -8,12 +8,13 @@ candidate of unknown trust, and changes nothing that is stored.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
+from functools import cached_property
 from typing import Any
 
 from kept import worth
 from kept.errors import InvalidInput
 from kept.exchange import memory_md as page
-from kept.memory.context import Context, by_uid
+from kept.memory.context import BATCH, Context, by_uid
 from kept.memory.view import Ask, Outcome, Seen, Synced, Terms, ViewPlace, Waiting, person_source
 from kept.memory.write import place as destination
 from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
@@ -36,8 +37,11 @@ class MemoryFile:
         self.place = place
         self._context = context
         self._terms = terms
-        rules = context.rules()
-        self._rules = replace(rules, source=person_source(context))
+
+    @cached_property
+    def _rules(self) -> pipeline.WriteRules:
+        """Return the rules for typed lines; they are read only if there are edits."""
+        return replace(self._context.rules(), source=person_source(self._context))
 
     def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
         ids: dict[str, int] = {str(mark): int(id) for mark, id in note.get("ids", {}).items()}
@@ -115,15 +119,18 @@ class MemoryFile:
 
     def memory_of(self, tx: Transaction, mark: str, ids: Mapping[str, int]) -> Memory | None:
         """The memory that a mark names, on whichever shelf it is."""
-        if self.place.is_shared:
-            id = ids.get(mark, 0)
-        else:
-            id = int(mark) if mark.isascii() and mark.isdigit() and len(mark) < 18 else 0
+        id = self._id_of(mark, ids)
         found = tx.get(Memory, id) if id else None
         return found if found is not None and found.scope == "memory" else None
 
+    def _id_of(self, mark: str, ids: Mapping[str, int]) -> int:
+        """Return the id that a mark means; 0 if it means none."""
+        if self.place.is_shared:
+            return ids.get(mark, 0)
+        return int(mark) if mark.isascii() and mark.isdigit() and len(mark) < 18 else 0
+
     def prepare(self, row: page.Row, *, accepts: bool) -> "pipeline.Ready | Receipt":
-        """A line that somebody added, as a draft that is ready to be stored. A date of theirs says when it was said."""
+        """Make an added line a draft that is ready to be stored. A date in it or over it says when it was said."""
         section = row.section
         own = () if section in page.SECTIONS else (" ".join((section or "").casefold().split())[:MAX_TAG],)
         kind, tags = page.SECTIONS.get(section or "", "fact"), tuple(filter(None, own))
@@ -171,7 +178,9 @@ class MemoryFile:
         events = [] if seq is None else tx.events(after=seq, limit=MOST_EVENTS)
         if seq is None or self._terms.is_asked_for or len(events) == MOST_EVENTS:
             return every(tx, Where())
-        shown = [self.memory_of(tx, mark, work.ids) for mark in work.marks.values()]
+        marked = sorted(filter(None, {self._id_of(mark, work.ids) for mark in work.marks.values()}))
+        chunks = [tuple(marked[start : start + BATCH]) for start in range(0, len(marked), BATCH)]
+        shown = [one for ids in chunks for one in tx.select(Where(shelf="any", ids=ids), limit=BATCH)]
         changed = [by_uid(tx, uid) for uid in {event.subject: None for event in events}]
         found = {one.id: one for one in filter(None, (*shown, *changed))}
         return filter(_is_live_memory, found.values())

@@ -85,7 +85,7 @@ def _check_promotion(memory: Memory, to: Tier) -> None:
 
 
 def _as_draft(memory: Memory, to: Tier) -> Draft:
-    """The memory as its promoter puts it forward: the tags of a note speak of its task, which it leaves."""
+    """Draft the memory as its promoter puts it forward, without the tags of the task that a note leaves."""
     of_task = ("task", (memory.data or {}).get("stage")) if memory.tier == "task" else ()
     left_behind = (*of_task, PROPOSED)
     return memory.as_draft(

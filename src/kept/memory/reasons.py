@@ -9,12 +9,13 @@ from msgspec import Struct
 from kept.memory.receipts import Explained
 from kept.recall.score import LEAST_COVERAGE
 
+ANSWERS = frozenset({"recall", "briefing", "share", "known_error", "action"})  # kinds of receipts that hold memories
 ASKED_NOTHING = "it has no word to search for"
 NOTHING_STORED = "nothing is stored that is told without a question"
 NO_MEMORY = "no memory that may be told fits it"
 
 
-class Nothing(Struct, frozen=True, kw_only=True):
+class EmptyAnswer(Struct, frozen=True, kw_only=True):
     """Why nothing was given or found; `ref` names the memory that came nearest, if one did."""
 
     reason: str
@@ -24,15 +25,16 @@ class Nothing(Struct, frozen=True, kw_only=True):
         return self.reason if self.ref is None else f"the nearest, [id:{self.ref}], was held back: {self.reason}"
 
 
-def why_nothing(given: Explained) -> Nothing | None:
+def why_nothing(given: Explained) -> EmptyAnswer | None:
     """Return why a receipt holds no memory; None if it holds one."""
-    if given.hits or any(section.get("entries") for section in given.sections):
+    if given.kind not in ANSWERS or given.hits or any(section.get("entries") for section in given.sections):
         return None
-    for held_back in (*given.left_out, *given.misses):
-        return Nothing(ref=str(held_back["ref"]), reason=str(held_back["reason"]))
+    fitting = [one for one in given.left_out if one["ref"] not in given.pinned]  # pins come with every text
+    if (nearest := next(iter((*fitting, *given.misses, *given.left_out)), None)) is not None:
+        return EmptyAnswer(ref=str(nearest["ref"]), reason=str(nearest["reason"]))
     if not given.question.query.strip():
-        return Nothing(reason=NOTHING_STORED)
-    return Nothing(reason=NO_MEMORY if given.words else ASKED_NOTHING)
+        return EmptyAnswer(reason=NOTHING_STORED)
+    return EmptyAnswer(reason=NO_MEMORY if given.words else ASKED_NOTHING)
 
 
 def coverage_of(factor: float) -> float:

@@ -111,7 +111,7 @@ def _safe_name(given: str | None) -> str | None:
 
 
 def run_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
-    """As `open_session`; what is remembered from now on names it as its source, unless it has ended.
+    """As `open_session`; memories from now on name it as their source, unless it has ended.
 
     People's edits of MEMORY.md and tasks.json are taken in first.
     """

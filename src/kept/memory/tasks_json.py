@@ -182,14 +182,14 @@ class TasksFile:
 
 
 def _checked_date(name: str, value: Any) -> datetime | None:
-    """Return the moment that somebody wrote. Raises InvalidInput if it is none."""
+    """Return the moment of a written date. Raises InvalidInput if it is none."""
     if value is not None and page.moment_in(value) is None:
         raise InvalidInput(f"{name} must be a date, got {str(value)[:40]!r}.", hint="Write it as 2026-01-31.")
     return page.moment_in(value)
 
 
 def _put_dates(tx: Transaction, task: Task, dates: Mapping[str, datetime | None]) -> Task:
-    """Store the dates that somebody wrote; the end of a task that goes on has none, and no date lies ahead."""
+    """Store the dates of an edit. An open task has no end, and no date lies ahead."""
     given = {name: min(at, tx.stamp.at) for name, at in dates.items() if at is not None}
     if not task.has_ended:
         given.pop("completed_at", None)

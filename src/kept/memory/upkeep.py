@@ -6,7 +6,7 @@ archive; each change is decided again inside the transaction that makes it, and 
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
@@ -312,32 +312,36 @@ def after_opening(context: Context) -> None:
     """A little upkeep when a memory is opened."""
     if context.settings.auto_upkeep and context.actor.role != "skill":
         with suppress(KeptError):  # the next command that needs the store reports what is wrong
-            _finish_erasures(context)
-            _tend(context, _tended(context), context.now(), is_recall=False)
+            storages, came = _tended(context), []
+            has_pending = False
+            for storage in storages:
+                with storage.reading() as reader:
+                    has_pending = has_pending or bool(reader.file_notes(ERASING))
+                    came.append(decisions.read(reader.counters()))
+            if has_pending:
+                _finish_erasures(context)
+            _tend(context, storages, came, context.now(), is_recall=False)
 
 
 def _finish_erasures(context: Context) -> None:
     """Clean the files that an erasure left when it was killed, or could not write."""
-    for storage in _tended(context):
-        with storage.reading() as reader:
-            is_pending = bool(reader.file_notes(ERASING))
-        if is_pending:
-            from kept.memory.erase import finish_files  # only after an erasure that was interrupted
+    from kept.memory.erase import finish_files  # only after an erasure that was interrupted
 
-            finish_files(context)
-            return
+    finish_files(context)
 
 
 def after_recall(context: Context) -> None:
     """A little upkeep after every `read.UPKEEP_EVERY` recalls."""
     with suppress(KeptError):
-        _tend(context, _tended(context), context.now(), is_recall=True)
+        storages = _tended(context)
+        _tend(context, storages, map(_progress_of, storages), context.now(), is_recall=True)
 
 
-def _tend(context: Context, storages: Sequence[Storage], now: datetime, *, is_recall: bool) -> None:
+def _tend(
+    context: Context, storages: Sequence[Storage], progress: Iterable[UpkeepProgress], now: datetime, *, is_recall: bool
+) -> None:
     """Continue the round under way, or begin one. Waits for nobody; `status` shows a failure."""
-    for storage in storages:
-        came = _progress_of(storage)
+    for storage, came in zip(storages, progress, strict=True):
         is_fresh = came.finished_at is not None and worth.days_between(came.finished_at, now) * 24 < EVERY_HOURS
         if is_fresh and not came.cursor and not is_recall:
             continue

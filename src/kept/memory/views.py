@@ -35,8 +35,11 @@ NEXT = "next"  # in a note: the draft that is to take the place of the file, and
 Clean = Callable[[ViewPlace, str, Mapping[str, Any]], tuple[str, Mapping[str, Any]]]  # takes erased words out of a file
 
 
-def places(context: Context) -> Iterator[ViewPlace]:
-    """The MEMORY.md of every space that this actor may change, and the project's tasks.json, if it has tasks."""
+def places(context: Context, *, only_there: bool = False) -> Iterator[ViewPlace]:
+    """Yield the MEMORY.md of every space that this actor may change, and the project's tasks.json, if it has tasks.
+
+    `only_there` leaves a tasks.json out that does not exist, without looking for tasks.
+    """
     if context.actor.role == "skill":
         return
     for storage in context.readable():
@@ -45,7 +48,8 @@ def places(context: Context) -> Iterator[ViewPlace]:
         if folder is None:
             continue
         mark = "" if is_global else context.spaces.files_mark()
-        if not is_global and _has_tasks(storage, tasks := folder / "tasks.json"):
+        tasks = folder / "tasks.json"
+        if not is_global and (os.path.lexists(tasks) or (not only_there and _has_tasks(storage))):
             yield ViewPlace(name="tasks.json", path=tasks, root=folder, storage=storage, mark=mark)
         wanted = context.settings.memory_path
         if not wanted.startswith(IN_PROJECT):
@@ -57,9 +61,7 @@ def places(context: Context) -> Iterator[ViewPlace]:
             yield ViewPlace(name="MEMORY.md", path=path, root=own, storage=storage, is_shared=True, mark=mark)
 
 
-def _has_tasks(storage: Storage, path: Path) -> bool:
-    if os.path.lexists(path):
-        return True
+def _has_tasks(storage: Storage) -> bool:
     with storage.reading() as reader:
         return bool(reader.all(Task))
 
@@ -71,7 +73,7 @@ def take_edits(context: Context) -> list[Synced]:
     """
     done = []
     with suppress(KeptError):
-        for place in places(context):
+        for place in places(context, only_there=True):
             if is_edited(context, place):
                 done.append(sync_safely(context, place))
     return done

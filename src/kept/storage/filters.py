@@ -33,6 +33,7 @@ def _stands_there(memory: Memory, where: Where) -> bool:
 def _is_about(memory: Memory, where: Where) -> bool:
     return (
         where.uid in (None, memory.uid)
+        and (not where.ids or memory.id in where.ids)
         and (not where.tags or not set(where.tags).isdisjoint(memory.tags))
         and (not where.files or not set(where.files).isdisjoint(memory.files))
         and (not where.fingerprints or memory.fingerprint in where.fingerprints)

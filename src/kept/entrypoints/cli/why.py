@@ -93,7 +93,7 @@ def _explained_lines(explained: Explained, invocation: Invocation, memory: Kept)
 
 
 class _Texts:
-    """The texts of the memories that a receipt names, as they are today, each once."""
+    """Texts of the memories that a receipt names, as they are today, each once."""
 
     def __init__(self, memory: Kept) -> None:
         self._look = memory.look()
@@ -132,7 +132,7 @@ def _words(explained: Explained) -> str:
 
 
 def _briefed(explained: Explained, shown: _Texts) -> list[Line]:
-    """The memories of a text for an agent and why they were in it, and those that were left out."""
+    """List the memories of a text for an agent, each with its reason, and those that were left out."""
     lines: list[Line] = []
     was = "was in the briefing" if explained.kind == "briefing" else "was given"
     for entry in (entry for section in explained.sections for entry in section["entries"]):

@@ -70,7 +70,7 @@ class Doors:
     def up_to_date(self, project: str, key: Key) -> Kept:
         """As `memory`, with the edits of MEMORY.md and tasks.json that people made since.
 
-        They are files of the person who runs the server, so no request of somebody else signs them in a database.
+        They are files of the person who runs the server, so no other key signs them in a database.
         """
         memory = self.memory(project, key)
         if key.name == OWNER or not is_in_database(self.find(project, key)):

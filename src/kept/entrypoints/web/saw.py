@@ -16,7 +16,7 @@ from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, escape, find, plain, rows_of
 from kept.entrypoints.web.shell import PAGE, address, also_searched, draw_page, literal, root_of
 from kept.memory import Kept
-from kept.memory.reasons import Nothing, why_nothing
+from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
@@ -81,7 +81,7 @@ def _chosen(
 
 
 def _given_sessions(memory: Kept, key: Key) -> list[dict[str, Any]]:
-    """The sessions that were given anything, the last one first. They are known here before their transcripts are."""
+    """Return the sessions that were given anything, the last one first, also before their transcripts are known."""
     found: dict[str, dict[str, Any]] = {}
     for one in told(memory, key, None, limit=RECEIPTS):
         if one.session and one.event:
@@ -136,7 +136,7 @@ def _listed(one: Explained, root: str) -> dict[str, Any]:
 
 def _nothing(memory: Kept, given: Explained) -> dict[str, Any] | None:
     """Say why nothing was given, with the memory that came nearest as it is today."""
-    nothing: Nothing | None = why_nothing(given)
+    nothing = why_nothing(given)
     if nothing is None:
         return None
     nearest = None if nothing.ref is None else find(memory, nothing.ref)

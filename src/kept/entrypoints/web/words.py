@@ -104,7 +104,7 @@ def section(name: str) -> tuple[str, str]:
 
 
 def moment(given: Explained) -> str:
-    """The moment at which an agent was given a text, in one word; a receipt without one has the event of its host."""
+    """Name the moment of a text in one word; a receipt without one has the event of its host."""
     if given.kind == "known_error":
         return MOMENTS["failure"]
     known = given.moment or _MOMENT_OF_EVENT.get(given.event or "", given.event or "")

@@ -221,9 +221,9 @@ def _preferences(readers: Sequence[Reader], situation: Situation) -> list[Entry]
     """In a turn: what the user wants of every answer. Hooks tell it when a session starts."""
     if not situation.is_turn:
         return []
-    from kept.recall.briefing import rules  # the few lines of a prompt do without
+    from kept.recall.briefing import preferences  # hooks do without
 
-    return rules.for_answers(readers, situation)
+    return preferences.for_every_answer(readers, situation)
 
 
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:

@@ -18,7 +18,6 @@ from kept.recall.briefing.situation import Situation, is_worth_telling, out_of_p
 from kept.recall.query import expansions
 from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 
-PREFERENCE = "preference"
 MOST_RULES = 8
 NEW_SHARE = 0.3  # of its words: a rule that says less than that beside those before it is left out
 FEW = 3  # rules: of so few, none is told apart by a word
@@ -88,16 +87,6 @@ def for_work(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -
     return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
 
 
-def for_answers(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """The preferences of the user that hold for every answer."""
-    rules = [
-        memory
-        for memory in _newest(readers, situation.seen_by)
-        if worth.is_lasting(memory) and not memory.is_low_trust and not out_of_place(memory, situation)
-    ]
-    return [Entry(memory=memory, why="the user's preference") for memory in for_every_answer(rules)]
-
-
 def _newest(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
     """Return the newest preferences, conventions, corrections and commands, each once."""
     found: dict[str, Memory] = {}
@@ -164,20 +153,6 @@ def _each_says_more(rules: Iterable[Memory], most: int) -> list[Memory]:
             chosen.append(rule)
             said |= own
     return chosen
-
-
-def for_every_answer(rules: Sequence[Memory]) -> list[Memory]:
-    """The preferences, and the rules about answers, those about answers first; at most MOST_RULES."""
-
-    def rank(rule: Memory) -> tuple[bool, bool, float, int]:
-        known = rule.importance * worth.feedback_factor(rule.feedback)
-        return not _is_about_answers(rule), "correction" not in rule.tags, -known, -rule.id
-
-    return sorted((one for one in rules if one.kind == PREFERENCE or _is_about_answers(one)), key=rank)[:MOST_RULES]
-
-
-def _is_about_answers(rule: Memory) -> bool:
-    return not ANSWERS.isdisjoint(text.words(rule.content))
 
 
 def _telling(asked: Set[str], held: Mapping[str, Set[str]]) -> Set[str]:

@@ -179,6 +179,7 @@ _CONDITIONS: Mapping[str, str] = {
     "tags": "m.tags && %(tags)s",
     "files": "m.files && %(files)s",
     "fingerprints": "m.fingerprint = any(%(fingerprints)s)",
+    "ids": "m.id = any(%(ids)s)",
     "uid": "m.uid = %(uid)s",
     "topic": "m.topic = %(topic)s",
     "key": "m.key = %(key)s",

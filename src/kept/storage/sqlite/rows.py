@@ -342,6 +342,7 @@ def clauses(where: Where) -> tuple[list[str], list[Any]]:
             found.append(f"{column} {operator} ?")
             values.append(wanted)
 
+    any_of("m.id", where.ids)
     any_of("m.tier", where.tiers)
     any_of("m.kind", where.kinds)
     any_of("m.trust", where.trusts)
