@@ -32,9 +32,8 @@ from tests.golden.queries import QUERIES
 import kept
 from bench.measure import options, report, table
 from kept.model import Draft, Hit
-from kept.recall import pipeline
+from kept.recall import minilm, pipeline
 from kept.recall.floor import WEIGHTS, Evidence
-from kept.recall.models import WORDLLAMA
 from kept.recall.score import tokens_of
 
 MOST_HAYSTACKS = 60  # of LongMemEval: about a minute
@@ -242,7 +241,7 @@ def main() -> int:
     by_words: list[Asked] = []
     chosen = {
         "words": None,
-        "words and vectors": WORDLLAMA if given.vectors else "",
+        "words and vectors": minilm.NAME if given.vectors else "",
         "sentence model": given.model or "",
     }
     for name, model in chosen.items():

@@ -56,7 +56,7 @@ class MiniLM:
             raise SettingsError(f"{self._file} is damaged.", hint=f"Install it again: {install_line('vector')}")
 
     def embed(self, texts: Sequence[str]) -> Rows:
-        """One row of 384 numbers for each text; zeros for a text without words."""
+        """Return one row of 384 numbers for each text; zeros for a text without words."""
         np = vectors.numpy_or_error()
         network, split = _network(self._file), word_pieces()
         tokens = [split.ids(text) for text in texts]
@@ -81,7 +81,7 @@ class WordPieces:
         self._unknown, self._first, self._last = (vocabulary[name] for name in ("[UNK]", "[CLS]", "[SEP]"))
 
     def ids(self, text: str) -> list[int]:
-        """The numbers of the tokens of a text, between those that mark its beginning and its end."""
+        """Return the numbers of the tokens of a text, between those that mark its beginning and its end."""
         found = [self._first]
         for word in _WORD.findall(_folded(text[:MOST_CHARS])):
             found += self._pieces(word)
@@ -90,7 +90,7 @@ class WordPieces:
         return [*found[: MOST_TOKENS - 1], self._last]
 
     def _pieces(self, word: str) -> list[int]:
-        """The longest known beginning, then the longest known piece after it, and so on."""
+        """Return the longest known beginning, then the longest known piece after it, and so on."""
         if (whole := self._ids.get(word)) is not None:
             return [whole]
         found: list[int] = []
@@ -107,13 +107,13 @@ class WordPieces:
 
 @lru_cache(maxsize=1)
 def word_pieces() -> WordPieces:
-    """The vocabulary of the model, read once."""
+    """Read the vocabulary of the model, once."""
     pieces = _VOCABULARY.read_text("utf-8").splitlines()
     return WordPieces(dict(zip(pieces, range(len(pieces)), strict=True)))
 
 
 def _folded(text: str) -> str:
-    """The text in small letters, without accents."""
+    """Return the text in small letters, without accents."""
     small = text.lower()
     if small.isascii():
         return small
@@ -121,7 +121,7 @@ def _folded(text: str) -> str:
 
 
 def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """The places of texts that are computed together; those without words are left out."""
+    """Yield the places of texts that are computed together; those without words are left out."""
     batch: list[int] = []
     size = 0
     for at in (at for at, own in enumerate(tokens) if len(own) > _NO_WORDS):
@@ -155,7 +155,7 @@ class _Network:
         )  # of one matrix at a time: new memory costs more than that
 
     def means(self, tokens: Sequence[Sequence[int]]) -> Rows:
-        """The mean of the tokens of each text."""
+        """Return the mean of the tokens of each text."""
         np = self._np
         bounds = [0, *accumulate(map(len, tokens))]
         texts = list(pairwise(bounds))
@@ -199,7 +199,7 @@ class _Network:
         return made
 
     def _attention(self, queries: Rows, keys: Rows, values: Rows) -> Rows:
-        """Each token as the mean of the tokens of its text, weighted by how much it looks for them."""
+        """Return each token as the mean of the tokens of its text, weighted by how much it looks for them."""
         np = self._np
         looks = queries.transpose(1, 0, 2) @ keys.transpose(1, 2, 0)
         looks *= (_WIDTH // _HEADS) ** -0.5
@@ -213,7 +213,7 @@ class _Network:
         return rows * self._arrays[f"{name}.weight"] + self._arrays[f"{name}.bias"]
 
     def _gelu(self, rows: Rows) -> Rows:
-        """Half of x · (1 + erf(x / √2)); erf by the five terms of Abramowitz and Stegun 7.1.26, exact to 1e-7."""
+        """Return half of x · (1 + erf(x / √2)); erf by Abramowitz and Stegun 7.1.26, exact to 1e-7."""
         np = self._np
         size = np.abs(rows) * 0.5**0.5
         part = 1 / (1 + 0.3275911 * size)
@@ -239,7 +239,7 @@ _DIMENSIONS, _TYPE, _NAME, _RAW = 1, 2, 8, 9  # of an initializer
 
 
 def _arrays(file: mmap) -> Iterator[tuple[str, Rows]]:
-    """The weights by name, in the order of the file, without a copy of them."""
+    """Yield the weights by name, in the order of the file, without a copy of them."""
     np = vectors.numpy_or_error()
     graphs = [value for field, value in _fields(file, 0, len(file)) if field == _GRAPH]
     for field, (start, end) in _fields(file, *graphs[0]):
@@ -255,7 +255,7 @@ def _arrays(file: mmap) -> Iterator[tuple[str, Rows]]:
 
 
 def _fields(file: mmap, start: int, end: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The fields of a message: their number, and where each one begins and ends; of a number, the number itself."""
+    """Yield the fields of a message: number, begin and end; of a number, its value."""
     while start < end:
         key, start = _number(file, start)
         if key & 7 == 2:
@@ -268,7 +268,7 @@ def _fields(file: mmap, start: int, end: int) -> Iterator[tuple[int, tuple[int, 
 
 
 def _number(file: mmap, start: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where the next field begins."""
+    """Read a number of seven bits a byte, and where the next field begins."""
     value = shift = 0
     while (byte := file[start]) & 128:
         value |= (byte & 127) << shift
