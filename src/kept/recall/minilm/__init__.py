@@ -37,7 +37,7 @@ class MiniLM:
     """An Embedder that runs in this process, without a network. Raises SettingsError if the extra is not installed."""
 
     model = f"{NAME}-int8"
-    unrelated = 0.3  # of 40 prompts about other projects and 420 memories, one pair in 195 comes as near
+    unrelated = 0.3  # of 40 prompts about other projects and 430 memories, one pair in 195 comes as near
 
     def __init__(self) -> None:
         package = find_spec(_PACKAGE)
