@@ -40,10 +40,9 @@ from tests.golden.queries import QUERIES
 import kept
 from bench.measure import options, report, table
 from kept.model import Draft, Hit
-from kept.recall import pipeline
+from kept.recall import minilm, pipeline
 from kept.recall.briefing.prompt import BESIDE_BEST, SURER
 from kept.recall.floor import WEIGHTS, Evidence, strength
-from kept.recall.models import WORDLLAMA
 from kept.tables import PROFILES
 
 MOST_HAYSTACKS = 60  # of LongMemEval: about a minute
@@ -333,7 +332,7 @@ def main() -> int:
     by_words: list[Asked] = []
     chosen = {
         "words": None,
-        "words and vectors": WORDLLAMA if given.vectors else "",
+        "words and vectors": minilm.NAME if given.vectors else "",
         "sentence model": given.model or "",
     }
     for name, model in chosen.items():

@@ -29,7 +29,7 @@ from msgspec import Struct
 import kept
 from bench.measure import options, report, table
 from kept.model import Message, Recalled
-from kept.recall.models import WORDLLAMA
+from kept.recall import minilm
 
 DEPTH = 50  # how far down a first hit counts for MRR
 RESAMPLES = 1_000
@@ -260,7 +260,7 @@ def main() -> int:
         if not figures["session"]["n"]:
             parser.error(f"{data} holds no questions of a known form.")
         if given.vectors:
-            figures["vectors"] = measure(data, WORDLLAMA)
+            figures["vectors"] = measure(data, minilm.NAME)
         if given.model:
             figures["model"] = measure(data, given.model)
     kinds = {"vectors": "words and vectors", "model": "words and sentence model"}

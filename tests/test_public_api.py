@@ -43,7 +43,7 @@ NAMESPACES = {
         "restore",
         "scan",
     },
-    "vectors": {"check", "off", "on", "status", "limits"},
+    "vectors": {"check", "off", "on", "status", "limits", "keep_up"},
 }
 
 

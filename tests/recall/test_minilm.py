@@ -10,6 +10,8 @@ from kept.distribution import install_line
 from kept.recall import minilm
 from kept.recall.minilm import MOST_TOKENS, MiniLM, word_pieces
 
+VOCABULARY = MiniLM().vocabulary
+
 TEXTS = (
     "The car is in the garage",
     "The automobile stands in the garage",
@@ -25,7 +27,7 @@ def cosines(rows: "np.ndarray") -> "np.ndarray":
 
 def test_words_are_split_as_the_model_has_learned_them() -> None:
     """The numbers are those of the tokenizer that is published with the model."""
-    pieces = word_pieces()
+    pieces = word_pieces(VOCABULARY)
     assert pieces.ids("Hello, world!") == [101, 7592, 1010, 2088, 999, 102]
     assert pieces.ids("embeddings") == [101, 7861, 8270, 4667, 2015, 102]
     assert pieces.ids("metrics.log") == [101, 12046, 2015, 1012, 8833, 102]
@@ -36,7 +38,7 @@ def test_words_are_split_as_the_model_has_learned_them() -> None:
 
 
 def test_a_long_text_is_cut() -> None:
-    ids = word_pieces().ids("deploy " * 500)
+    ids = word_pieces(VOCABULARY).ids("deploy " * 500)
     assert len(ids) == MOST_TOKENS
     assert (ids[0], ids[-1]) == (101, 102)
 

@@ -56,7 +56,7 @@ def turn_on(
 
 
 def keep_up(context: Context) -> None:
-    """Make vectors for new memories, where vectors are on: a turn's worth, in a process that nobody waits for."""
+    """Make vectors for new memories, where vectors are on: at most one batch. It runs in the background."""
     if "hybrid" not in (context.settings.search_provider, context.settings.profile):
         return
     with suppress(SettingsError):  # the next recall says so

