@@ -4,7 +4,7 @@ Between candidates and score. An index holds stems, and a stem joins more than t
 "important", `customer` and "custom" have one stem each. So a word that is found counts only if the memory has it in a
 form of the word asked for: an inflection (plural, tense), or a noun or adjective that is regularly made of it
 (validate, validation). A word that is made from parts (`get_user` as getuser) has no other form.
-Rule: what the memory holds of other words is taken out of its tokens, so that every later step judges by the same.
+Rule: other words are taken out of the tokens of a memory, so that every later step judges by the same tokens.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from kept.model import Memory
 from kept.ports import Found, Prepared
 
 EXACTLY = "="  # before a form that counts only as it is: the `log` of "log in" is not "logs"
-INFLECTED = "~"  # before a form of which only inflections count as well
+INFLECTED = "~"  # before a form that counts in its inflections only
 
 Forms = Mapping[str, Sequence[str]]  # prepared word → forms that count; a word without a row counts in any form
 
@@ -53,7 +53,7 @@ _OF_VERBS = (
     ("able", ("", "e")),
     ("ible", ("", "e")),
 )
-# Other endings; what they make is like the word that it is made of.
+# Other endings: the longer word is like the shorter one (secure, security).
 _OF_WORDS = (
     ("al", ("e",)),
     ("ional", ("ion",)),
@@ -225,7 +225,7 @@ def reduce_to(forms: Forms) -> Callable[[Found], Found]:
 
 
 def _unlike(forms: Forms, memory: Memory) -> set[str]:
-    """Return the words of which a memory holds other forms only."""
+    """Return the words that a memory holds in other forms only."""
     said = " ".join(filter(None, (memory.title, memory.content, *memory.tags, *memory.files)))
     # Mostly a form of the word stands there alone, which is seen without reading identifiers.
     alone = {*_LETTERS.findall(said.lower())}

@@ -43,7 +43,7 @@ class SearchWords(Struct, frozen=True):
     reasons: dict[str, str] = {}
     # word of the query → the words, or words said together, brought in for it
     stand_ins: dict[str, tuple[str, ...]] = {}
-    forms: dict[str, tuple[str, ...]] = {}  # prepared word → the forms in which it counts; others count in any form
+    forms: dict[str, tuple[str, ...]] = {}  # prepared word → its forms that count; others count in any form
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -81,12 +81,12 @@ class SearchWords(Struct, frozen=True):
         return SearchWords(weights, reasons, stand_ins, self.forms)
 
     def with_forms(self, forms: Forms) -> "SearchWords":
-        """The same, where these words count in these forms as well."""
+        """Let these words count in these forms as well."""
         more = {word: (*self.forms.get(word, ()), *own) for word, own in forms.items() if word in self.reasons}
         return replace(self, forms=self.forms | more)
 
     def with_aliases(self, written: Mapping[str, Sequence[str]]) -> "SearchWords":
-        """The same with aliases (word of the query → others as people write them), which count in their forms."""
+        """Add aliases (word of the query → others as people write them), which count in their forms."""
         words = self.with_words(ALIAS_WEIGHT, ALIAS_OF, {key: _stems(key, others) for key, others in written.items()})
         if not self.forms:
             return words
@@ -234,7 +234,7 @@ def _are_same(forms: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def forms_in(written: str) -> dict[str, tuple[str, ...]]:
-    """Map the prepared words of a text to the forms in which it has them."""
+    """Map the prepared words of a text to their forms in it."""
     return {word: tuple(sorted(forms)) for word, forms in text.written_forms(written.replace("_", " ")).items()}
 
 
@@ -256,7 +256,7 @@ def _parts(phrase: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 @lru_cache(maxsize=4096)
 def _counting_forms(phrase: str) -> tuple[tuple[str, str], ...]:
-    """Return each prepared word of a phrase with each form in which it counts.
+    """Return each prepared word of a phrase with each of its forms that count.
 
     Of words that are said together only the last may be inflected: "logs in" is not "log in".
     """
