@@ -106,7 +106,7 @@ def _search(request: Request, circumstances: Circumstances, words: SearchWords, 
         notes.append("Recall has been slow lately, so fewer candidates were scored.")
     best: list[Scored] = []
     for reader, own in zip(circumstances.readers, statistics, strict=True):
-        gather = partial(candidates.gather, reader, words.telling, own, where, ranking, deadline=deadline)
+        gather = partial(candidates.gather, reader, words.weights, own, where, ranking, deadline=deadline)
         scored, is_late = _search_space(gather, score, sizes, _n_exact(request))
         if is_late:
             notes.append(
