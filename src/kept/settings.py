@@ -19,7 +19,16 @@ from msgspec import Meta, Struct
 
 from kept.errors import SettingsError
 from kept.model import canonical_kind
-from kept.tables import BRIEFING_SHARES, FLOORS, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SEARCH_PROVIDERS, SHELF_LIFE_DAYS
+from kept.tables import (
+    BRIEFING_SHARES,
+    FLOORS,
+    KIND_WEIGHTS,
+    PRESETS,
+    PROFILES,
+    RETENTIONS,
+    SEARCH_PROVIDERS,
+    SHELF_LIFE_DAYS,
+)
 
 NUDGES = ("off", "once")
 UNREACHED = 10**9  # nobody reaches such a limit, so it is not shown

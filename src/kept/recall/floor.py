@@ -7,7 +7,7 @@ of two reasons can, and with vectors likeness adds to the first:
                unlikely it is that some memory holds the same words by chance. They decide key words and questions: one
                telling word that is the whole query is enough.
     fit        BM25 of the telling words, less what it takes to be found by chance in a store of that size. It decides
-               prompts: it grows with the telling words that are shared, and does not fall with the length of the prompt.
+               prompts: it grows with the telling words that are shared, whatever the length of the prompt.
 
 A word is worth the more the rarer it is. Words that hold a sentence together are worth nothing, nor are words that
 many of the store's own memories hold, such as the name of the project. In a small store no word is common yet, so every

@@ -93,7 +93,11 @@ class _Bar(Struct, frozen=True, kw_only=True):
         if hit.memory.kind == SUMMARY and not self.takes_summaries:
             return "a summary of a session; ask for kind summary"
         if self.best is None:
-            nearest = "" if self.nearest is None or self.nearest is hit else f"; {self.nearest.ref} comes nearest, with {self.nearest.confidence or 0.0:.2f}"
+            nearest = (
+                ""
+                if self.nearest is None or self.nearest is hit
+                else f"; {self.nearest.ref} comes nearest, with {self.nearest.confidence or 0.0:.2f}"
+            )
             return f"fits too little: {self._lack(confidence)}{nearest}"
         if confidence < REST_SHARE * self.profile.floor:
             return f"fits too little beside {self.best.ref}: {self._lack(confidence, REST_SHARE)}"

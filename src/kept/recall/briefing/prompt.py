@@ -59,7 +59,7 @@ def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
 
 
 def _replaces(newer: Hit, older: Hit) -> bool:
-    """Return True if a later statement of the same kind speaks of the same: things may have changed since the older one.
+    """Return True if a later statement of the same kind speaks of the same: things may have changed since then.
 
     It has all words of the prompt that the older one has; or it fits better, shares one of them, and is much later.
     """
