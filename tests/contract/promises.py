@@ -458,7 +458,8 @@ def promise_a_factor_lifts_a_memory_above_more_than_500_matches(bench: Bench) ->
             tx.add(memory(f"alpha {number}"), "remember")
     with bench.reopen(storage).reading() as reader:
         for name in (*worth.MEMORY_FACTORS, "kind"):
-            lifted = "feedback" if name == "favour" else name  # both are made of the points of feedback
+            made_of = {"favour": "feedback", "freshness": "recency"}  # the same fields make both
+            lifted = made_of.get(name, name)
             assert lifted in brought, f"Add a memory that the factor {name} lifts to this promise."
             ranking = Ranking(factors=(name,), kind_weights={"runbook": 5.0, "other": 1.0}, now=now)
             (best,) = reader.search(["alpha"], limit=1, ranking=ranking)

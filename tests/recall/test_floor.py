@@ -260,3 +260,65 @@ def test_every_default_alias_of_one_or_two_words_expands() -> None:
         asked = [text.words(part)[0] for part in word.split()]
         wanted = {text.words(other)[0] for other in others if " " not in other} - {" ".join(asked)}
         assert wanted <= {*expansions(asked, ()).get(" ".join(asked), ())}, word
+
+
+def test_a_telling_match_is_found_however_long_the_prompt_is(memory: kept.Kept) -> None:
+    memory.remember_many([Draft(content=content) for _, content in MEMORIES])
+    memory.remember("metrics.log is append-only: past entries are never rewritten")
+    order = "Add the entry for 2026-08-22 to metrics.log"
+    around = " and tell me afterwards whether anything else about this looked strange to you, because I am in a hurry"
+    assert memory.recall("metrics.log")[0].memory.content.startswith("metrics.log")
+    for prompt in (order, order + around, around + order + around):
+        assert memory.recall(prompt)[0].memory.content.startswith("metrics.log"), prompt
+
+
+def test_a_word_that_many_memories_hold_tells_nothing(memory: kept.Kept) -> None:
+    """The name of the project is in most of them: a haiku about it is no question."""
+    for number in range(12):
+        memory.remember(f"The parcel service {number} of depot {number * 7} answers on port {3000 + number}")
+    assert not memory.recall("write a haiku about parcels").hits
+    assert memory.recall("parcel").hits, "unless nothing else is asked for"
+
+
+def test_the_floor_can_be_strict_or_open(memory: kept.Kept) -> None:
+    memory.remember("The coupon service has no lock")
+    memory.remember("Staging runs on Fly.io")
+    query = "race condition with vouchers"
+    assert not memory.recall(query).hits
+    assert memory.recall(query, floor="open")[0].ref == "1"
+    assert "fits too little" in memory.recall(query, floor="strict").misses[0].reason
+    with pytest.raises(kept.InvalidInput, match="Unknown floor 'lax'"):
+        memory.recall(query, floor="lax")
+    settings = kept.Settings(floor="open", recall_deadline_ms=60_000)
+    with kept.open(":memory:", clock=FakeClock(), settings=settings) as lenient:
+        lenient.remember("The coupon service has no lock")
+        assert lenient.recall(query).hits
+        assert not lenient.recall(query, floor="normal").hits
+
+
+@pytest.mark.parametrize("named", ["src/lib/render.go", "`render.go:26`", "render.go."])
+def test_a_memory_about_a_file_that_the_query_names_passes_the_floor(memory: kept.Kept, named: str) -> None:
+    memory.remember("Colours are resolved late", files=["src/lib/render.go"])
+    memory.remember("Colours are resolved early", files=["src/lib/early.go"])
+    hits = memory.recall(f"please clean up whatever looks odd to you in {named}").hits
+    assert [hit.ref for hit in hits] == ["1"]
+    assert hits[0].why["files"] == 1.5
+
+
+def test_a_memory_about_a_file_at_hand_passes_the_floor(memory: kept.Kept) -> None:
+    memory.remember("Colours are resolved late", files=["src/lib/render.go"])
+    prompt = "why do the segments of the second line flicker when colours change?"
+    assert not memory.recall(prompt).hits
+    assert memory.recall(prompt, files=["src/lib/render.go"]).hits
+
+
+def test_the_reason_of_a_miss_names_the_memory_that_set_the_bar(memory: kept.Kept) -> None:
+    memory.remember("The importer retries three times when the feed is late")
+    memory.remember("The importer is written in Go and the feed in Python, by Ann, in 2024, on a rainy day in Vienna")
+    recalled = memory.recall("importer retries feed late")
+    assert [hit.ref for hit in recalled.hits][:1] == ["1"]
+    for miss in recalled.misses:
+        assert "1" in miss.reason
+    nothing = memory.recall("which Kubernetes cluster runs the importer of the zoo?")
+    assert not nothing.hits
+    assert {miss.reason.split(":")[0] for miss in nothing.misses} == {"fits too little"}

@@ -109,7 +109,7 @@ def _search(request: Request, circumstances: Circumstances, words: SearchWords, 
     judge = partial(_judged, reduced=reduced, score=score, enough=sizes[0])
     best: list[Scored] = []
     for reader, own in zip(circumstances.readers, statistics, strict=True):
-        gather = partial(candidates.gather, reader, words.telling, own, where, ranking, deadline=deadline)
+        gather = partial(candidates.gather, reader, words.weights, own, where, ranking, deadline=deadline)
         scored, is_late = _search_space(gather, score, judge, sizes, _n_exact(request))
         if is_late:
             notes.append(

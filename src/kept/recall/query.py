@@ -54,11 +54,6 @@ class SearchWords(Struct, frozen=True):
         """Those that are in the query itself."""
         return tuple(word for word in self.weights if word not in self.reasons)
 
-    @property
-    def telling(self) -> dict[str, float]:
-        """Those that can lead to a memory: all but fillers that the profile weighs less, or these if there are no others."""
-        return {word: own for word, own in self.weights.items() if own == 1.0 or word not in WORTHLESS} or self.weights
-
     def is_alias(self, word: str) -> bool:
         """Whether aliases stand for this word of the query; else they are what it could have meant."""
         others = (token for phrase in self.stand_ins.get(word, ()) for token in phrase.split())

@@ -143,12 +143,16 @@ class _Places(Struct):
         """Give the hit a place, or return why there is none for it."""
         session = hit.memory.source.session or ""
         if len(self.hits) >= self.limit:
-            return f"beyond the limit of {self.limit}"
+            return self.beyond
         if self.is_crowded(session):
             return f"already {self.most_of_one} from session {session}"
         self.hits.append(hit)
         self.from_session[session] += 1
         return None
+
+    @property
+    def beyond(self) -> str:
+        return f"beyond the limit of {self.limit}"
 
     def is_crowded(self, session: str) -> bool:
         """Return True if the session has all the places that one session may take."""
@@ -174,7 +178,21 @@ def select(
         if reason is not None:
             misses.append(Miss(hit=hit, reason=reason))
     crowded = crowded[: limit - len(places.hits)]
+    misses = _give_way(places, misses, bar)
     return best_first([*places.hits, *crowded]), [miss for miss in misses if miss.hit not in crowded]
+
+
+def _give_way(places: _Places, misses: Sequence[Miss], bar: _Bar) -> list[Miss]:
+    """Let the last hits that are not likely by themselves give their places to likely ones beyond the limit."""
+    spare = [hit for hit in places.hits if not bar.is_above_floor(hit)]
+    left: list[Miss] = []
+    for miss in misses:
+        if spare and miss.reason == places.beyond and bar.is_above_floor(miss.hit):
+            last = spare.pop()
+            places.hits[places.hits.index(last)] = miss.hit
+            miss = Miss(hit=last, reason=places.beyond)
+        left.append(miss)
+    return left
 
 
 def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, limit: int) -> list[Hit]:

@@ -18,10 +18,10 @@ from kept.recall.query import ASKED_FOR
 from kept.recall.stems import COMMON, WORTHLESS
 from kept.tables import SETTLED_KINDS
 
-SURER = 1.15  # times the floor: the confidence of a line that an agent did not ask for
+SURER = 1.2  # times the floor: the confidence of a line that an agent did not ask for
 BESIDE_BEST = 0.5  # of the best score: what such a line needs
 OUTDATED = timedelta(days=60)  # later: of two statements about the same, only the later one is told
-LEAST_CONFIDENCE = 0.25  # of a memory below the floor
+LEAST_CONFIDENCE = 0.1  # of a memory below the floor
 CAUTIONS = ("error", "warning")  # short, and dear if they are missed: any word but a filler tells something
 KNOWN_WORDS = 2  # and their share: what a prompt must speak of, if nothing fits well
 KNOWN_SHARE = 0.4
@@ -59,7 +59,7 @@ def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
 
 
 def _replaces(newer: Hit, older: Hit) -> bool:
-    """Return True if a later statement of the same kind speaks of the same: things may have changed since the older one.
+    """Return True if a later statement of the same kind speaks of the same: things may have changed since then.
 
     It has all words of the prompt that the older one has; or it fits better, shares one of them, and is much later.
     """
