@@ -257,7 +257,7 @@ class _Draft:
         room = self._order.total - max(tokens.at_most(self.text), _chars_as_tokens(len(self.text), self._order))
         added: list[_Part] = []
         for part in sorted(self._parts, key=lambda part: part.name == "always"):
-            for one in part.waiting:
+            for one in part.waiting if part.name != "retrieval" else self._with_share(part.waiting):
                 cost = one.cost + (0 if part.written else _heading_cost(part.name, [one], self._order))
                 if cost <= room:
                     part.written.append(one)
@@ -267,6 +267,9 @@ class _Draft:
         while self.is_too_long and added:  # a warning of a conflict came along
             left_out[added.pop().written.pop().entry.ref] = NO_ROOM
             self._render()
+
+    def _with_share(self, waiting: Sequence[_Written]) -> list[_Written]:
+        return [one for one in waiting if self._order.shares.get(tier_of(one.entry.memory))]
 
     def sections(self, total: int) -> tuple[Section, ...]:
         """The sections with their tokens. With the frame (headings, note, warnings) they add up to the total."""
@@ -287,23 +290,27 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
     parts = []
     for name, budget in allocate(order.total)._asdict().items():
         entries = [_written(entry, name, order) for entry in _admitted(getattr(material, name), shown, left_out)]
-        first, later = (entries[:FULL_PINS], entries[FULL_PINS:]) if name == "always" else (entries, [])
-        heading_cost = _heading_cost(name, first, order)
         carried += budget
         # Five pins are shown if they can be: they may borrow from the sections after them, or be cut.
-        available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
-        if name == "always" and sum(one.cost for one in first) > available:
-            first = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in first]
-        fits = _fitting_entries(name, first, available, order)
+        available = min(max(carried, order.total // 2) if name == "always" else carried, room)
+        fits = _first_fitting(name, entries, available, order)
         if fits:
-            spent = heading_cost + sum(one.cost for one in fits)
+            spent = _heading_cost(name, fits, order) + sum(one.cost for one in fits)
             room, carried = room - spent, carried - spent
         shown.update(one.entry.ref for one in fits)
-        waiting = [one for one in (*first, *later) if one.entry.ref not in shown]
+        waiting = [one for one in entries if one.entry.ref not in shown]
         left_out.update({one.entry.ref: NO_ROOM for one in waiting})
-        waiting = [one for one in waiting if name != "retrieval" or order.shares.get(tier_of(one.entry.memory))]
         parts.append(_Part(name, budget, _markup_tokens(heading_of(name, order.style)), fits, waiting))
     return parts
+
+
+def _first_fitting(name: str, entries: Sequence[_Written], available: int, order: Order) -> list[_Written]:
+    """The memories of a section that fit at first: of pins five, all of them cut if they do not fit whole."""
+    first = entries[:FULL_PINS] if name == "always" else entries
+    available -= _heading_cost(name, first, order)
+    if name == "always" and sum(one.cost for one in first) > available:
+        first = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in first]
+    return _fitting_entries(name, first, available, order)
 
 
 def _heading_cost(name: str, entries: Sequence[_Written], order: Order) -> int:

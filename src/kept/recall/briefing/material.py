@@ -276,22 +276,24 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
     """What other agents and sub-agents found since this session began, newest first; not the user's own words."""
     if situation.session is None or situation.moment == "subagent":
         return []
-    here = Where(session=situation.session, tiers=("session",))
-    entries = [
+    found = [
         Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
-        for memory in _worth_telling(readers, here)
-        if memory.source.agent not in (None, situation.agent) and memory.trust != "user"
+        for memory in _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
+        if memory.source.agent not in (None, situation.agent)
     ]
     if situation.since is not None:
         since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
-        entries += [
+        found += [
             Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
             for memory in _worth_telling(readers, since)
-            if memory.source.session not in (None, situation.session) and memory.trust != "user"
+            if memory.source.session not in (None, situation.session)
         ]
-    if not situation.is_brief:
-        return entries
-    return [entry for entry in entries if memory_mark(entry.memory) not in situation.told][:FEW_FROM_OTHERS]
+    entries = [entry for entry in found if entry.memory.trust != "user"]
+    return _untold(entries, situation)[:FEW_FROM_OTHERS] if situation.is_brief else entries
+
+
+def _untold(entries: Sequence[Entry], situation: Situation) -> list[Entry]:
+    return [entry for entry in entries if memory_mark(entry.memory) not in situation.told]
 
 
 def _worth_telling(readers: Sequence[Reader], where: Where) -> list[Memory]:
@@ -324,14 +326,14 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
 def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told: Set[str]) -> list[str]:
     """The lines that say something new: decisions, and what was left open before all others."""
     is_asked_for = _ASKS_FOR_LAST.search(situation.prompt) is not None
-    lines = [line for line in lines if not _is_said(line, told) and line_mark(line) not in situation.told]
-    lines = [line for line in lines if _is_telling(line, with_requests=is_asked_for)]
+    new = [line for line in lines if not _is_said(line, told) and line_mark(line) not in situation.told]
+    new = [line for line in new if _is_telling(line, with_requests=is_asked_for)]
     if is_asked_for:
-        return lines
+        return new
     if situation.has_prompt:
-        return [line for line in lines if _fits(line, asked)]
-    kept = [*filter(_is_open, lines), *(line for line in lines if not _is_open(line))][:LAST_SESSION_LINES]
-    return [line for line in lines if line in kept]
+        return [line for line in new if _fits(line, asked)]
+    kept = sorted(new, key=lambda line: not _is_open(line))[:LAST_SESSION_LINES]
+    return [line for line in new if line in kept]
 
 
 def memory_mark(memory: Memory) -> str:
