@@ -113,7 +113,11 @@ def test_a_context_is_told_a_line_once(memory: kept.Kept) -> None:
     memory.remember("The Fastify server listens on port 8080")
     lines = [
         line
-        for text in (start(memory), prompt(memory), *(prompt(memory, "which port has the Fastify server?") for _ in "ab"))
+        for text in (
+            start(memory),
+            prompt(memory),
+            *(prompt(memory, "which port has the Fastify server?") for _ in "ab"),
+        )
         for line in text.splitlines()
         if "[id:" in line
     ]

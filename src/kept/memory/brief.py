@@ -161,7 +161,7 @@ def is_brief(settings: Settings) -> bool:
 
 
 def _unasked(situation: Situation, context: Context, delivery: Delivery) -> Situation:
-    """The same at a moment at which the agent did not ask: how many lines, and what its context was told before."""
+    """Add the moment of a delivery: the number of lines, and the marks of everything that its context was told."""
     begins = delivery.moment == "subagent" or (delivery.moment == "start" and not delivery.is_resumed)
     told = Told() if begins else told_in(context, delivery.session)
     return replace(
@@ -238,7 +238,7 @@ def fitting_items(context: Context, question: str, most: int) -> tuple[Entry, ..
 
 
 class Gathered(Struct, frozen=True, kw_only=True):
-    """The answer to the prompt, and everything that could be told in its situation."""
+    """A situation, the answer to its prompt, and everything that could be told in it."""
 
     situation: Situation
     question: Request
@@ -281,7 +281,7 @@ def gather(
 
 
 def _still_told(summaries: Sequence[Entry], storages: Storages) -> list[Entry]:
-    """The summaries without what was forgotten or replaced since they were made."""
+    """Remove lines from summaries that were forgotten or replaced since."""
     from kept.memory.session_summary import still_told  # reads passages, which most prompts do without
 
     by_space = {storage.space: storage for storage in storages}

@@ -1,4 +1,4 @@
-"""Which memories a session was told, at which moments, according to the receipts of its deliveries.
+"""The memories that a session was told, and at which moments, by the receipts of its deliveries.
 
 `deliver` and `actions` ask before they tell: a context is told a line once at its start and prompts, and a turn is not
 reminded of a memory that its own prompt has just told. A start begins a context, unless the agent resumes a session and
@@ -16,7 +16,7 @@ from kept.memory.context import Context
 from kept.memory.receipts import holds_receipts, safe_session
 
 Moment = Literal["start", "prompt", "action", "failure", "subagent", "compaction"]
-MOST_RECEIPTS = 200  # of one session: what came before these may be told again
+MOST_RECEIPTS = 100  # of one session: lines of older ones may be told again
 EARLY: tuple[Moment, ...] = ("start", "prompt")  # lines of these moments are not repeated in a context
 
 _Moments = Mapping[str, frozenset[str]]

@@ -103,7 +103,7 @@ BRIEFING = Verb(
     returns=Returns(Briefing, "The text, and what is in it."),
     python="briefing",
     cli="briefing",
-    mcp=Tool("memory_briefing", usual=("prompt", "files", "budget_tokens", "remaining_tokens")),
+    mcp=Tool("memory_briefing", usual=("prompt", "files", "budget_tokens")),
     http="GET /briefing",
     slash="/memory briefing",
 )

@@ -8,13 +8,13 @@ Last steps of the read path, for a host that injects memories. Three files:
 
 Sections are filled in this order: pinned memories (`always`), what other agents found since the session began
 (`bridge`), what fits the prompt, the files and the task at hand, and the rules that hold then (`retrieval`), the last
-session (`summary`); open tasks follow. Errors stand under a heading of their own, whatever section they fit. What one
-section does not use flows on to the next, and what is left in the end flows back: it goes to the memories for which
-their own section had no room, and to pins beyond the fifth. Within a section rank decides what gets in, but memories
-are shown oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache
-stays valid. The few lines of hooks are shown best first. Pure, apart from the readers of `collect`. Rules: the text is
-measured as it will be read, markup included; never more than the total; what does not fit is named in `left_out`; and
-the tokens of the sections add up to those of the text.
+session (`summary`); open tasks follow. Errors stand under a heading of their own, whatever section they fit. Room that a
+section does not use flows on to the next, and room that is left in the end flows back: to memories for which their own
+section had none, and to pins beyond the fifth. Rank decides which memories of a section get in, but they are shown
+oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache stays
+valid. The few lines of hooks are shown best first. Pure, apart from the readers of `collect`. Rules: the text is
+measured as it will be read, markup included; never more than the total; memories that do not fit are named in
+`left_out`; and the tokens of the sections add up to those of the text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -225,7 +225,7 @@ class _Part(Struct):
 
 
 class _Draft:
-    """A briefing while memories are added and dropped: the text as it would be read, and what it takes."""
+    """A briefing while memories are added and dropped: the text as it would be read, and its tokens."""
 
     def __init__(
         self, parts: Sequence[_Part], tasks: list[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
@@ -272,7 +272,7 @@ class _Draft:
         return [one for one in waiting if self._order.shares.get(tier_of(one.entry.memory))]
 
     def sections(self, total: int) -> tuple[Section, ...]:
-        """The sections with their tokens. With the frame (headings, note, warnings) they add up to the total."""
+        """Return the sections with their tokens. With the frame (headings, note, warnings) they add up to the total."""
         found = [part.as_section(self._order) for part in self._parts]
         if self._tasks:
             lines = "\n".join(render_task(task, self._order.style) for task in self._tasks)
@@ -305,7 +305,7 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
 
 
 def _first_fitting(name: str, entries: Sequence[_Written], available: int, order: Order) -> list[_Written]:
-    """The memories of a section that fit at first: of pins five, all of them cut if they do not fit whole."""
+    """Return the memories of a section that fit at first: of pins five, all cut if they do not fit whole."""
     first = entries[:FULL_PINS] if name == "always" else entries
     available -= _heading_cost(name, first, order)
     if name == "always" and sum(one.cost for one in first) > available:

@@ -2,12 +2,12 @@
 
 Between recall, which answers the prompt, and `compose`, which decides what fits. A prompt is more often an order than a
 question, so what is below recall's floor is told as well if it speaks of the same thing (`prompt`). Where
-nothing fits, only pins and what other agents just found are told, and the rules of work if work is asked for.
+nothing fits, only pins and findings of other agents are told, and the rules of work if work is asked for.
 
-An agent that did not ask gets few lines (`is_brief`): at the start of a session pins, standing rules, and what was left
-open; at a prompt the best of what fits it; for the task of a sub-agent the same and two rules. Rules: best first in
-every section, because the last ones are dropped first when room is short; nothing that only reports what was done; and
-nothing that the context was told before.
+An agent that did not ask gets few lines (`is_brief`): at the start of a session pins, standing rules and open ends; at
+a prompt the best memories that fit it; for the task of a sub-agent the same and two rules. Rules: best first in every
+section, because the last ones are dropped first when room is short; no reports of finished work; and nothing that the
+context was told before.
 """
 
 import re
@@ -126,12 +126,12 @@ def _many(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situat
     """Everything that fits a prompt, for an agent that asked for it."""
     at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
     rules = _rules(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
-    # Rules are short, so they come before what fits less well.
+    # Rules are short, so they come before memories that fit less well.
     return [*fitting[:SURELY_TOLD], *at_hand, *rules, *fitting[SURELY_TOLD:]]
 
 
 def _few(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """The best of what fits, or else is about the files at hand; with rules for those who were given none.
+    """Return the best memories that fit, or are about the files at hand, and rules if a session was told none.
 
     The files of the last tool calls are not named by a prompt, so they count only if it asks for work.
     """
@@ -143,34 +143,29 @@ def _few(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situati
     if situation.moment == "subagent":
         best += _rules(readers, situation, asked)[:RULES_FOR_A_TASK]
     elif best and not situation.is_started:
-        best += _standing(readers, situation)[:RULES_FOR_A_TASK]
+        best += _rules(readers, situation)[:RULES_FOR_A_TASK]
     return best
 
 
 def _without_prompt(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
-    """What always holds, for a few lines; otherwise what is important and recent, and the files and task at hand."""
+    """Return standing rules for a few lines, else important and recent memories and those of files and task."""
     if not situation.is_brief:
         at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
         return [*_worthiest(readers, situation, settings, now), *at_hand]
-    return [*_standing(readers, situation), *_of_compacted(readers, situation)]
+    return [*_rules(readers, situation), *_of_compacted(readers, situation)]
 
 
-def _standing(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """The rules that hold whatever the work is about."""
+def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str] | None = None) -> list[Entry]:
+    """Return the rules for the work of a prompt with these telling words, or for all work."""
     from kept.recall.briefing import rules  # the few lines of a prompt do without
 
-    return rules.for_all_work(readers, situation)
-
-
-def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """What people want done or left alone in work of this sort, whatever it is about."""
-    from kept.recall.briefing import rules  # the few lines of a prompt do without
-
+    if asked is None:
+        return rules.for_all_work(readers, situation)
     return rules.for_work(readers, situation, asked)
 
 
 def _of_compacted(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """The newest findings of a session whose context was compacted."""
+    """Return the newest findings of a session whose context was compacted."""
     if not situation.is_compacted or situation.session is None:
         return []
     found = _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
@@ -273,7 +268,7 @@ def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
 
 
 def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """What other agents and sub-agents found since this session began, newest first; not the user's own words."""
+    """Return findings of other agents since this session began, newest first; not the user's own words."""
     if situation.session is None or situation.moment == "subagent":
         return []
     found = [
@@ -324,7 +319,7 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
 
 
 def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told: Set[str]) -> list[str]:
-    """The lines that say something new: decisions, and what was left open before all others."""
+    """Return the lines that say something new: decisions, and open ends before all others."""
     is_asked_for = _ASKS_FOR_LAST.search(situation.prompt) is not None
     new = [line for line in lines if not _is_said(line, told) and line_mark(line) not in situation.told]
     new = [line for line in new if _is_telling(line, with_requests=is_asked_for)]
@@ -337,12 +332,12 @@ def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told
 
 
 def memory_mark(memory: Memory) -> str:
-    """Return a mark by which a memory is known again, until its text is revised."""
+    """Return the mark of a memory; it changes when the text is revised."""
     return f"{memory.uid}.{memory.fingerprint[:MARK_CHARS]}"
 
 
 def line_mark(line: str) -> str:
-    """Return a mark by which a line is known again that is not a memory: of a summary, or the name of a task."""
+    """Return the mark of a line that is not a memory: of a summary, or the name of a task."""
     return text.fingerprint(_LABEL.sub("", line))[:MARK_CHARS]
 
 
@@ -401,7 +396,7 @@ def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
 def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], told: Set[str]) -> list[Pair]:
     """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs.
 
-    A pair of which one side was demoted is settled.
+    If one side was demoted, the pair is settled.
     """
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
     pairs: list[Pair] = []

@@ -1,10 +1,10 @@
 """Tell the rules of a project from its facts, and find those that concern a piece of work.
 
-Part of `collect`. `standing` finds the rules that hold whatever the work is about, for the start of a session: "ask me
+Part of `collect`. `standing` finds the rules that hold for all work, for the start of a session: "ask me
 before you change the schema" belongs to an activity, not to a topic, so no prompt has its words. Their kind, their form
 and their author tell them from other statements. `concerning` finds those that concern the work of a prompt: how to
 word a page is no help in fixing a test. Tables only name sorts of work, never a project's things. Rule: a question gets
-only the rules that speak of what it asks, or of how to answer.
+only the rules that share its words, or say how to answer.
 """
 
 import re
@@ -23,10 +23,10 @@ NEW_SHARE = 0.3  # of its words: a rule that says less than that beside those be
 FEW = 3  # rules: of so few, none is told apart by a word
 
 RULE_KINDS = ("preference", "convention")
-RULE_TAGS = ("correction", "command")  # a correction has the kind of what it corrects
+RULE_TAGS = ("correction", "command")  # a correction has the kind of the statement that it corrects
 MOST_STANDING = 12
 NEWEST_RULES = 50
-NEWEST = 100  # memories of any kind, some of which read like a rule
+NEWEST = 100  # memories of any kind: some read like a rule
 LEAST_POINTS = 4  # of a standing rule; see _points
 LONG_CHARS = 240  # a longer statement explains something
 
@@ -71,7 +71,7 @@ _WRITES = text.pattern(
 
 
 def for_all_work(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """The rules that hold whatever the work is about, the surest first."""
+    """Return the rules that hold for all work, the surest first."""
     newest = [one for reader in readers for one in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
     pool = {memory.uid: memory for memory in (*_newest(readers, situation.seen_by), *newest)}
     here = [one for one in pool.values() if is_worth_telling(one) and not out_of_place(one, situation)]
@@ -79,7 +79,7 @@ def for_all_work(readers: Sequence[Reader], situation: Situation) -> list[Entry]
 
 
 def for_work(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """The rules that concern the work of a prompt, the nearest first."""
+    """Return the rules that concern the work of a prompt, the nearest first."""
     found = _newest(readers, situation.seen_by)
     rules = [memory for memory in found if not memory.is_low_trust and not out_of_place(memory, situation)]
     if not rules:
@@ -99,7 +99,7 @@ def _newest(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
 
 
 def standing(memories: Iterable[Memory]) -> list[Memory]:
-    """Return the rules that hold whatever the work is about, the surest first; of those that say the same one.
+    """Return the rules that hold for all work, the surest first; of those that say the same one.
 
     The order does not depend on the day or on how often they were used, so that a start gets the same bytes each time.
     """
@@ -110,13 +110,13 @@ def standing(memories: Iterable[Memory]) -> list[Memory]:
 
 
 def is_told_at_a_start(memory: Memory) -> bool:
-    """Return True unless a statement is of low trust, was demoted, or is a finding that nobody has promoted."""
+    """Return True unless a statement is of low trust, was demoted, or is a finding that was not promoted."""
     is_finding = memory.status == "candidate" and memory.tier in ("session", "task")
     return not memory.is_low_trust and memory.feedback >= 0 and not is_finding
 
 
 def _points(memory: Memory) -> float:
-    """Return how surely a statement is a standing rule: by its kind, its author, its form and what it is about."""
+    """Return how surely a statement is a standing rule: by its kind, its author, its form and its activity."""
     is_rule = memory.kind in RULE_KINDS or "correction" in memory.tags
     points = 2.0 * is_rule + (memory.trust == "user")
     if _FOR_ALWAYS.search(memory.content):
