@@ -17,6 +17,7 @@ from kept.memory.context import Context
 from kept.memory.receipts import body, save_notes
 from kept.memory.told import Moment
 from kept.model import Memory, Recalled
+from kept.ports import Storage
 from kept.recall import Request
 
 MAX_CHARS = 9_500  # Claude Code puts more than 10,000 characters into a file, and Codex cuts at about 10 KB
@@ -113,7 +114,7 @@ class Deliveries:
         )
         if self._context.is_off(listener.session):
             return ""
-        return str(brief.write_briefing(self._context, request))
+        return str(brief.write_briefing(self._context, request, _still_told))
 
     def _known_errors(self, output: str, listener: Listener) -> list[Memory]:
         """Find the same error in memory, not as this session has just said it."""
@@ -136,6 +137,11 @@ class Deliveries:
             save_notes(
                 self._context.readable(), self._context.now(), body=content, named=told, session=listener.session
             )
+
+
+def _still_told(storage: Storage, summary: Memory) -> Memory | None:
+    """Return a summary without lines that no longer hold. The module is loaded when there is a summary to tell."""
+    return verbs.brief.still_told(storage, summary)
 
 
 def _shortened(output: str) -> str:

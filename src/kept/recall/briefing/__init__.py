@@ -8,7 +8,7 @@ Last steps of the read path, for a host that injects memories. Three files:
 
 Sections are filled in this order: pinned memories (`always`), what other agents found since the session began
 (`bridge`), what fits the prompt, the files and the task at hand, and the rules that hold then (`retrieval`), the last
-session (`summary`); open tasks follow. Errors stand under a heading of their own, whatever section they fit. Room that a
+session (`summary`); open tasks follow. Errors stand under a heading of their own in any section. Room that a
 section does not use flows on to the next, and room that is left in the end flows back: to memories for which their own
 section had none, and to pins beyond the fifth. Rank decides which memories of a section get in, but they are shown
 oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache stays
