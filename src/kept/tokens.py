@@ -61,7 +61,7 @@ def estimate(text: str) -> int:
 
 
 class _Weights(dict[str, float]):
-    """The tokens that a character beyond ASCII usually takes, by character; worked out when it is first met."""
+    """Usual tokens of characters beyond ASCII, by character; worked out when one is first met."""
 
     def __missing__(self, character: str) -> float:
         weight = _WEIGHTS[character.encode("utf-8", "surrogatepass")[0]]
@@ -114,7 +114,7 @@ _OF_ONE_TOKEN = """
     4 h 8 k 1r l 7 w 1g 3w 3w h 13 1 3 h0 1k 1k s s 8 1c s 2c l 7 4 s 1g 1k 4 4 8 c s 4 4 8 1 b 1 k 7 2d 3 h 7 s 1k 3w
     5g 4 1g jg 6g 58 es 34 2c 4 as 4 ik 4 4 8 c 5g s 4 1g 7sz 6o 2 7 1 3 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 3 1 v w 7 3k o
 """
-# Blocks of 64 characters of which one takes three tokens.
+# Blocks of 64 characters where one takes three tokens.
 _OF_THREE_TOKENS = """
     0-1 20-23 2c-2d 3b 3e-3f 41-42 44-5d 60-79 7c-7f 83 87 8a-90 92-93 9a-9b 9f-bf c4 c6-137 142 144 152 157-15a 15e 166
     168-16c 173-176 182 185-187 190 193 1a2 1a4 1a6-1ab 1bd-1c0 1c2-1c3 1c5-1c7 1ca-1cd 1d1-1d3 1d6-1d8 1de-1e0 1e3 1f0
@@ -141,7 +141,7 @@ def at_most(text: str) -> int:
 
 
 class _Counts(dict[str, int]):
-    """The tokens that a character beyond ASCII takes alone, by character; worked out when it is first met."""
+    """Tokens of single characters beyond ASCII, by character; worked out when one is first met."""
 
     def __init__(self) -> None:
         code = 0x80

@@ -380,9 +380,7 @@ def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     limits = {name: getattr(memory.settings, name) for name in usual}
     if limits != usual:
         start, prompt, action = limits.values()
-        sentence += (
-            f" Hooks add up to {start:,} tokens at a start, {prompt} lines to a prompt and {action} to an action."
-        )
+        sentence += f" Hooks add up to {start:,} tokens at a start, {prompt} lines to a prompt, {action} to an action."
     return Answer(text=sentence, data={"tokens": now, "before": before, **limits}, done=True)
 
 

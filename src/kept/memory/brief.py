@@ -20,7 +20,7 @@ from kept.memory.read import well_formed
 from kept.memory.signals import warn
 from kept.memory.told import Moment, Told, told_in
 from kept.model import GLOBAL, Actor, Briefing, Entry, Memory, Recalled, replace
-from kept.ports import Reader
+from kept.ports import Reader, Storage
 from kept.recall import Request
 from kept.recall.briefing import (
     FRAME,
@@ -48,6 +48,7 @@ from kept.writing.redact import redact
 
 SEED_PROFILES = ("koshi", "praxis")  # hooks give them as many lines as their budgets hold
 SUBAGENT_LINES = 3
+StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without lines that no longer hold
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
 
@@ -80,14 +81,20 @@ class Delivery(Struct, frozen=True, kw_only=True):
     is_resumed: bool = False  # the host brings back the context that the session had
 
 
-def briefing(context: Context, request: BriefingRequest, *, on_new_session: NewSession | None = None) -> Briefing:
+def briefing(
+    context: Context,
+    request: BriefingRequest,
+    *,
+    on_new_session: NewSession | None = None,
+    still_told: StillTold | None = None,
+) -> Briefing:
     """Return the briefing asked for. Failures are named in its `error`; only an invalid argument raises.
 
-    `on_new_session` is called first if the session is not known here.
+    `on_new_session` is called first if the session is not known here. `still_told` checks a summary before it is told.
     """
     situation, order = _situation(context, request), _order(context, request)
     try:
-        return _brief(context, situation, order, request.delivery, on_new_session)
+        return _brief(context, situation, order, request.delivery, still_told, on_new_session)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
     except Exception as error:  # an agent works on without its memory, whatever is wrong with that
@@ -96,9 +103,9 @@ def briefing(context: Context, request: BriefingRequest, *, on_new_session: NewS
         return Briefing(style=request.style, error=f"The briefing failed ({kind}). `kept doctor` looks for the cause.")
 
 
-def write_briefing(context: Context, request: BriefingRequest) -> Briefing:
+def write_briefing(context: Context, request: BriefingRequest, still_told: StillTold) -> Briefing:
     """Return the briefing asked for. Raises the error of a failure."""
-    return _brief(context, _situation(context, request), _order(context, request), request.delivery)
+    return _brief(context, _situation(context, request), _order(context, request), request.delivery, still_told)
 
 
 def replay(context: Context, given: receipts.Explained) -> Briefing:
@@ -165,7 +172,7 @@ def is_brief(settings: Settings) -> bool:
 
 
 def _unasked(situation: Situation, context: Context, delivery: Delivery) -> Situation:
-    """The same at a moment at which the agent did not ask: how many lines, and what its context was told before."""
+    """Add the moment of a delivery: the number of lines, and the marks of everything that its context was told."""
     begins = delivery.moment == "subagent" or (delivery.moment == "start" and not delivery.is_resumed)
     told = Told() if begins else told_in(context, delivery.session)
     return replace(
@@ -191,6 +198,7 @@ def _brief(
     situation: Situation,
     order: Order,
     delivery: Delivery | None,
+    still_told: StillTold | None,
     on_new_session: NewSession | None = None,
 ) -> Briefing:
     storages, now = context.readable(), context.now()
@@ -199,7 +207,7 @@ def _brief(
         return Briefing(style=order.style, budget=order.total, error=paused)
     if on_new_session is not None and _is_new(situation.session, storages):
         on_new_session(context, situation.session or "")
-    told = gather(context, situation, storages, now, is_hook=delivery is not None)
+    told = gather(context, situation, storages, now, is_hook=delivery is not None, still_told=still_told)
     briefing = compose(told.material, order)
     if delivery is not None:
         briefing = as_delivered(briefing, told)
@@ -242,7 +250,7 @@ def fitting_items(context: Context, question: str, most: int) -> tuple[Entry, ..
 
 
 class Gathered(Struct, frozen=True, kw_only=True):
-    """The answer to the prompt, and everything that could be told in its situation."""
+    """A situation, the answer to its prompt, and everything that could be told in it."""
 
     situation: Situation
     question: Request
@@ -262,7 +270,13 @@ class Gathered(Struct, frozen=True, kw_only=True):
 
 
 def gather(
-    context: Context, situation: Situation, storages: Storages, now: datetime, *, is_hook: bool = False
+    context: Context,
+    situation: Situation,
+    storages: Storages,
+    now: datetime,
+    *,
+    is_hook: bool = False,
+    still_told: StillTold | None = None,
 ) -> Gathered:
     """Ask recall for what fits the prompt, if there is one, and collect the rest."""
     question, recalled = question_of(situation), Recalled()
@@ -278,16 +292,14 @@ def gather(
     if recalled.words and redact(situation.prompt).text != situation.prompt:  # its words are pieces of a secret
         told = [replace(e, why=FITS) if e.why.startswith(MATCHES) else e for e in material.retrieval]
         material = replace(material, retrieval=told)
-    if material.summary:
-        material = replace(material, summary=_still_told(material.summary, storages))
+    if material.summary and still_told is not None:
+        material = replace(material, summary=_checked_summaries(material.summary, storages, still_told))
     recalled = replace(recalled, misses=recalled.misses[:MOST_MISSES])  # more than that were only looked through
     return Gathered(situation=situation, question=question, recalled=recalled, material=material)
 
 
-def _still_told(summaries: Sequence[Entry], storages: Storages) -> list[Entry]:
-    """The summaries without what was forgotten or replaced since they were made."""
-    from kept.memory.session_summary import still_told  # reads passages, which most prompts do without
-
+def _checked_summaries(summaries: Sequence[Entry], storages: Storages, still_told: StillTold) -> list[Entry]:
+    """Remove lines from summaries that were forgotten or replaced since."""
     by_space = {storage.space: storage for storage in storages}
     left = [(entry, still_told(by_space[entry.memory.space], entry.memory)) for entry in summaries]
     return [replace(entry, memory=memory) for entry, memory in left if memory is not None]

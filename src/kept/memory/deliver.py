@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import KeptError
-from kept.memory import brief
+from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
 from kept.memory.receipts import body, save_notes
 from kept.memory.told import Moment
-from kept.model import Recalled
+from kept.model import Memory, Recalled
+from kept.ports import Storage
 from kept.recall import Request
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Deliveries:
         )
         if self._context.is_off(listener.session):
             return ""
-        return str(brief.write_briefing(self._context, request))
+        return str(brief.write_briefing(self._context, request, _still_told))
 
     def _note(self, output: str, known: "Sequence[KnownFix]", block: str, listener: Listener) -> None:
         told = [one.memory for one in known]
@@ -150,6 +151,11 @@ class Deliveries:
             save_notes(
                 self._context.readable(), self._context.now(), body=content, named=told, session=listener.session
             )
+
+
+def _still_told(storage: Storage, summary: Memory) -> Memory | None:
+    """Return a summary without lines that no longer hold. The module is loaded when there is a summary to tell."""
+    return verbs.brief.still_told(storage, summary)
 
 
 def _cut(lines: list[str], most: int) -> str:

@@ -40,7 +40,7 @@ def tellable(storage: Storage, name: str, texts: Sequence[str]) -> list[str]:
 
 
 def still_told(storage: Storage, summary: Memory) -> Memory | None:
-    """The summary without lines that were forgotten or replaced since it was made; None if no line is left."""
+    """Return a summary without the lines that were forgotten or replaced since; None if no line is left."""
     lines = summary.content.split("\n")
     said = tellable(storage, summary.source.session or "", list(map(unlabelled, lines)))
     left = [line for line, words in zip(lines, said, strict=True) if words.strip()]

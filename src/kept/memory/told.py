@@ -1,4 +1,4 @@
-"""Which memories a session was told, at which moments, according to the receipts of its deliveries.
+"""The memories that a session was told, and at which moments, by the receipts of its deliveries.
 
 `deliver` and `actions` ask before they tell: a context is told a line once at its start and prompts, and a turn is not
 reminded of a memory that its own prompt has just told. A start begins a context, unless the agent resumes a session and
@@ -56,22 +56,24 @@ def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
     session, context, turn = (defaultdict[str, set[str]](set) for _ in range(3))
     prompt = ""
     marks: set[str] = set()
-    is_turn = is_context = True
     is_started = False
+    present = [session, context, turn]  # the spans that go back to the receipt at hand
     for body in newest_first:
         moment = body.get("moment")
         if moment is None:
             continue
         for uid in _uids(body):
-            for told in (session, *([context] if is_context else []), *([turn] if is_turn else [])):
+            for told in present:
                 told[uid].add(moment)
-        if is_context and moment in EARLY:
+        if len(present) > 1 and moment in EARLY:
             marks.update(body.get("marks", ()))
             is_started = is_started or moment == "start"
-        if is_turn and moment == "prompt":
+        if len(present) > 2 and moment == "prompt":
             prompt = str(body.get("question", {}).get("query", ""))
-        is_context = is_context and not begins_context(body)
-        is_turn = is_turn and is_context and moment != "prompt"
+        if begins_context(body):
+            present = present[:1]
+        elif moment == "prompt":
+            present = present[:2]
     return Told(
         session=_frozen(session),
         context=_frozen(context),

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kept.memory import brief
 from kept.memory.context import Context
+from kept.memory.session_summary import still_told as still_told
 from kept.memory.share import SHARE_TOKENS, Shared
 from kept.memory.share import share as share_with
 from kept.memory.verbs.declare import Returns, Tool, Verb
@@ -72,7 +73,7 @@ def briefing(context: Context, asked: Brief) -> Briefing:
         max_chars=asked.max_chars,
         floor=asked.floor,
     )
-    return brief.briefing(context, request, on_new_session=_finish_the_last)
+    return brief.briefing(context, request, on_new_session=_finish_the_last, still_told=still_told)
 
 
 def _finish_the_last(context: Context, session: str) -> None:
@@ -105,7 +106,7 @@ BRIEFING = Verb(
     returns=Returns(Briefing, "The text, and what is in it."),
     python="briefing",
     cli="briefing",
-    mcp=Tool("memory_briefing", usual=("prompt", "files", "budget_tokens", "remaining_tokens")),
+    mcp=Tool("memory_briefing", usual=("prompt", "files", "budget_tokens")),
     http="GET /briefing",
     slash="/memory briefing",
 )

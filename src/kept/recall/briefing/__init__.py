@@ -8,13 +8,13 @@ Last steps of the read path, for a host that injects memories. Three files:
 
 Sections are filled in this order: pinned memories (`always`), what other agents found since the session began
 (`bridge`), what fits the prompt, the files and the task at hand, and the rules that hold then (`retrieval`), the last
-session (`summary`); open tasks follow. Errors stand under a heading of their own, whatever section they fit. What one
-section does not use flows on to the next, and what is left in the end flows back: it goes to the memories for which
-their own section had no room, and to pins beyond the fifth. Within a section rank decides what gets in, but memories
-are shown oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache
-stays valid. The few lines of hooks are shown best first. Pure, apart from the readers of `collect`. Rules: the text is
-measured as it will be read, markup included; never more than the total; what does not fit is named in `left_out`; and
-the tokens of the sections add up to those of the text.
+session (`summary`); open tasks follow. Errors stand under a heading of their own in any section. Room that a
+section does not use flows on to the next, and room that is left in the end flows back: to memories for which their own
+section had none, and to pins beyond the fifth. Rank decides which memories of a section get in, but they are shown
+oldest first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache stays
+valid. The few lines of hooks are shown best first. Pure, apart from the readers of `collect`. Rules: the text is
+measured as it will be read, markup included; never more than the total; memories that do not fit are named in
+`left_out`; and the tokens of the sections add up to those of the text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -226,7 +226,7 @@ class _Part(Struct):
 
 
 class _Draft:
-    """A briefing while memories are added and dropped: the text as it would be read, and what it takes."""
+    """A briefing while memories are added and dropped: the text as it would be read, and its tokens."""
 
     def __init__(
         self, parts: Sequence[_Part], tasks: list[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
@@ -258,7 +258,7 @@ class _Draft:
         room = self._order.total - max(tokens.at_most(self.text), _chars_as_tokens(len(self.text), self._order))
         added: list[_Part] = []
         for part in sorted(self._parts, key=lambda part: part.name == "always"):
-            for one in part.waiting:
+            for one in part.waiting if part.name != "retrieval" else self._with_share(part.waiting):
                 cost = one.cost + (0 if part.written else _heading_cost(part.name, [one], self._order))
                 if cost <= room:
                     part.written.append(one)
@@ -269,8 +269,11 @@ class _Draft:
             left_out[added.pop().written.pop().entry.ref] = NO_ROOM
             self._render()
 
+    def _with_share(self, waiting: Sequence[_Written]) -> list[_Written]:
+        return [one for one in waiting if self._order.shares.get(tier_of(one.entry.memory))]
+
     def sections(self, total: int) -> tuple[Section, ...]:
-        """The sections with their tokens. With the frame (headings, note, warnings) they add up to the total."""
+        """Return the sections with their tokens. With the frame (headings, note, warnings) they add up to the total."""
         found = [part.as_section(self._order) for part in self._parts]
         if self._tasks:
             lines = "\n".join(render_task(task, self._order.style) for task in self._tasks)
@@ -288,23 +291,27 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
     parts = []
     for name, budget in allocate(order.total)._asdict().items():
         entries = [_written(entry, name, order) for entry in _admitted(getattr(material, name), shown, left_out)]
-        first, later = (entries[:FULL_PINS], entries[FULL_PINS:]) if name == "always" else (entries, [])
-        heading_cost = _heading_cost(name, first, order)
         carried += budget
         # Five pins are shown if they can be: they may borrow from the sections after them, or be cut.
-        available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
-        if name == "always" and sum(one.cost for one in first) > available:
-            first = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in first]
-        fits = _fitting_entries(name, first, available, order)
+        available = min(max(carried, order.total // 2) if name == "always" else carried, room)
+        fits = _first_fitting(name, entries, available, order)
         if fits:
-            spent = heading_cost + sum(one.cost for one in fits)
+            spent = _heading_cost(name, fits, order) + sum(one.cost for one in fits)
             room, carried = room - spent, carried - spent
         shown.update(one.entry.ref for one in fits)
-        waiting = [one for one in (*first, *later) if one.entry.ref not in shown]
+        waiting = [one for one in entries if one.entry.ref not in shown]
         left_out.update({one.entry.ref: NO_ROOM for one in waiting})
-        waiting = [one for one in waiting if name != "retrieval" or order.shares.get(tier_of(one.entry.memory))]
         parts.append(_Part(name, budget, _markup_tokens(heading_of(name, order.style)), fits, waiting))
     return parts
+
+
+def _first_fitting(name: str, entries: Sequence[_Written], available: int, order: Order) -> list[_Written]:
+    """Return the memories of a section that fit at first: of pins five, all cut if they do not fit whole."""
+    first = entries[:FULL_PINS] if name == "always" else entries
+    available -= _heading_cost(name, first, order)
+    if name == "always" and sum(one.cost for one in first) > available:
+        first = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in first]
+    return _fitting_entries(name, first, available, order)
 
 
 def _heading_cost(name: str, entries: Sequence[_Written], order: Order) -> int:

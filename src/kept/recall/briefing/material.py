@@ -2,16 +2,21 @@
 
 Between recall, which answers the prompt, and `compose`, which decides what fits. A prompt is more often an order than a
 question, so what is below recall's floor is told as well if it speaks of the same thing (`prompt`). Where
-nothing fits, only pins and what other agents just found are told, and the rules of work if work is asked for.
+nothing fits, only pins and findings of other agents are told, and the rules of work if work is asked for.
 
-An agent that did not ask gets few lines (`is_brief`): at the start of a session pins, standing rules, and what was left
-open; at a prompt the best of what fits it; for the task of a sub-agent the same and two rules. Rules: best first in
-every section, because the last ones are dropped first when room is short; nothing that only reports what was done; and
-nothing that the context was told before.
+An agent that did not ask gets few lines (`is_brief`): at the start of a session pins, standing rules and open ends; at
+a prompt the best memories that fit it; for the task of a sub-agent the same and two rules. Rules: best first in every
+section, because the last ones are dropped first when room is short; no reports of finished work; and nothing that the
+context was told before.
+
+Standing rules ("ask me before you change the schema") belong to an activity, not to a topic, so no prompt has their
+words: their kind, form and author tell them from other statements. Other rules come with the work that they concern; a
+question gets only those that share its words, or say how to answer. Tables only name sorts of work.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from math import prod
 
@@ -25,8 +30,9 @@ from kept.recall.briefing.prompt import fitting_the_prompt
 from kept.recall.briefing.render import Pair
 from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place
 from kept.recall.pipeline import open_conflicts
+from kept.recall.query import expansions
 from kept.recall.score import file_affinity
-from kept.recall.stems import COMMON, WORTHLESS
+from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
 
@@ -64,6 +70,55 @@ _ASKS_FOR_LAST = text.pattern(
     re.IGNORECASE,
 )
 
+MOST_RULES = 8
+NEW_SHARE = 0.3  # of its words: a rule that says less than that beside those before it is left out
+FEW = 3  # rules: of so few, none is told apart by a word
+
+RULE_KINDS = ("preference", "convention")
+RULE_TAGS = ("correction", "command")  # a correction has the kind of the statement that it corrects
+MOST_STANDING = 12
+NEWEST_RULES = 50
+LEAST_POINTS = 4  # of a standing rule; see _points
+LONG_CHARS = 240  # a longer statement explains something
+
+_FOR_ALWAYS = text.pattern(
+    r"\b(?:always|never|every|each|whenever|any ?time|from now on|going forward|in (?:the )?future|by default"
+    r"|at all times|as you go|no exceptions?|(?:before|after|until|unless|when(?:ever)?|if) (?:you|i|we)\b"
+    r"|before (?:any|\w+ing)\b|ask (?:me|first|before)|check with me|tell me|let me know|prefers?"
+    r"|(?:i|user|we) (?:likes?|wants?|hates?))\b",
+    re.IGNORECASE,
+)
+_ORDER = text.pattern(
+    r"(?:^|[.;:,!?]\s+|\b(?:and|please|but|just)\s+)(?:do not|don['\u2019]?t|avoid|stop|keep|use|write|run|commit"
+    r"|make sure|be sure|ensure|remember to|no)\b|\bmust(?: not)?\b|\bshould(?: not|n['\u2019]t)?\b|\binstead of\b",
+    re.IGNORECASE,
+)
+_ACTIVITY = text.pattern(
+    r"\b(?:commit|push|merg|rebas|squash|branch|pull|releas|deploy|migrat|schema|delet|tests?\b|testing|lint|format"
+    r"|review|changelog|docs?\b|document|readme|plan|ask|answer|explain|repl(?:y|ies)|respon[ds]|summar|language"
+    r"|comment|approv|confirm|refactor|install|dependenc|bump|tag|issues?\b|tickets?\b|prs?\b|ci\b|build|emoji"
+    r"|bullet|tone|wording|style|english|german|short|concise|wrap|code)\w*",
+    re.IGNORECASE,
+)
+# A report or an offer, which is no rule even where its kind says so.
+_REPORT = text.pattern(
+    r"^\W*(?:(?:i|we|it|they|you)(?:['\u2019]\w+| (?:have|had|was|were|wasn|am|is|are|think))\b"
+    r"|(?:this|that) (?:is|was)\b|(?:added|fixed|implemented|updated|removed|reviewed|done)\b)"
+    r"|\bi(?:['\u2019]ll| can| could| will)\b|\b(?:now|already|currently|was|were|has been|have been)\b",
+    re.IGNORECASE,
+)
+_NAME = text.pattern(r"`[^`]+`|\b\w+(?:[_/.]\w+)+|\b[a-z]+[A-Z]\w*|https?:")
+
+_ASKS = text.pattern(
+    r"\s*(?:please\s+|can you\s+|could you\s+)*(?:what|how|why|where|who|which|when|is|are|was|were|do|does|did|should"
+    r"|may|explain|describe|review|summari[sz]e|tell|show|list|compare|analy[sz]e)\b|.*\?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_WRITES = text.pattern(
+    r"\s*(?:(?:please|now|next|then|let'?s|let us|can you|could you)\s+)*"
+    r"(?:write|draft|document|translate|reword|rephrase|proofread|shorten)\b(?!.*\b(?:tests?|code|function|script)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 _LABEL = text.pattern(r"^- (?:[A-Z][a-z]+: )?")  # of a line of a summary
 
 
@@ -126,13 +181,13 @@ def collect(
 def _many(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
     """Everything that fits a prompt, for an agent that asked for it."""
     at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
-    rules = _rules(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
-    # Rules are short, so they come before what fits less well.
+    rules = _for_work(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
+    # Rules are short, so they come before memories that fit less well.
     return [*fitting[:SURELY_TOLD], *at_hand, *rules, *fitting[SURELY_TOLD:]]
 
 
 def _few(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """The best of what fits, or else is about the files at hand; with rules for those who were given none.
+    """Return the best memories that fit, or are about the files at hand, and rules if a session was told none.
 
     The files of the last tool calls are not named by a prompt, so they count only if it asks for work.
     """
@@ -142,36 +197,22 @@ def _few(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situati
         near = [one for one in _about_files(situation, readers) if one.memory.uid not in known]
         best += near[: situation.most_fitting - len(best)]
     if situation.moment == "subagent":
-        best += _rules(readers, situation, asked)[:RULES_FOR_A_TASK]
+        best += _for_work(readers, situation, asked)[:RULES_FOR_A_TASK]
     elif best and not situation.is_started:
-        best += _standing(readers, situation)[:RULES_FOR_A_TASK]
+        best += _for_all_work(readers, situation)[:RULES_FOR_A_TASK]
     return best
 
 
 def _without_prompt(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
-    """What always holds, for a few lines; otherwise what is important and recent, and the files and task at hand."""
+    """Return standing rules for a few lines, else important and recent memories and those of files and task."""
     if not situation.is_brief:
         at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
         return [*_worthiest(readers, situation, settings, now), *at_hand]
-    return [*_standing(readers, situation), *_of_compacted(readers, situation)]
-
-
-def _standing(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """The rules that hold whatever the work is about."""
-    from kept.recall.briefing import rules  # the few lines of a prompt do without
-
-    return rules.for_all_work(readers, situation)
-
-
-def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """What people want done or left alone in work of this sort, whatever it is about."""
-    from kept.recall.briefing import rules  # the few lines of a prompt do without
-
-    return rules.for_work(readers, situation, asked)
+    return [*_for_all_work(readers, situation), *_of_compacted(readers, situation)]
 
 
 def _of_compacted(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """The newest findings of a session whose context was compacted."""
+    """Return the newest findings of a session whose context was compacted."""
     if not situation.is_compacted or situation.session is None:
         return []
     found = _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
@@ -283,25 +324,27 @@ def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
 
 
 def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """What other agents and sub-agents found since this session began, newest first; not the user's own words."""
+    """Return findings of other agents since this session began, newest first; not the user's own words."""
     if situation.session is None or situation.moment == "subagent":
         return []
-    here = Where(session=situation.session, tiers=("session",))
-    entries = [
+    found = [
         Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
-        for memory in _worth_telling(readers, here)
-        if memory.source.agent not in (None, situation.agent) and memory.trust != "user"
+        for memory in _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
+        if memory.source.agent not in (None, situation.agent)
     ]
     if situation.since is not None:
         since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
-        entries += [
+        found += [
             Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
             for memory in _worth_telling(readers, since)
-            if memory.source.session not in (None, situation.session) and memory.trust != "user"
+            if memory.source.session not in (None, situation.session)
         ]
-    if not situation.is_brief:
-        return entries
-    return [entry for entry in entries if memory_mark(entry.memory) not in situation.told][:FEW_FROM_OTHERS]
+    entries = [entry for entry in found if entry.memory.trust != "user"]
+    return _untold(entries, situation)[:FEW_FROM_OTHERS] if situation.is_brief else entries
+
+
+def _untold(entries: Sequence[Entry], situation: Situation) -> list[Entry]:
+    return [entry for entry in entries if memory_mark(entry.memory) not in situation.told]
 
 
 def _worth_telling(readers: Sequence[Reader], where: Where) -> list[Memory]:
@@ -332,25 +375,25 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
 
 
 def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told: Set[str]) -> list[str]:
-    """The lines that say something new: decisions, and what was left open before all others."""
+    """Return the lines that say something new: decisions, and open ends before all others."""
     is_asked_for = _ASKS_FOR_LAST.search(situation.prompt) is not None
-    lines = [line for line in lines if not _is_said(line, told) and line_mark(line) not in situation.told]
-    lines = [line for line in lines if _is_telling(line, with_requests=is_asked_for)]
+    new = [line for line in lines if not _is_said(line, told) and line_mark(line) not in situation.told]
+    new = [line for line in new if _is_telling(line, with_requests=is_asked_for)]
     if is_asked_for:
-        return lines
+        return new
     if situation.has_prompt:
-        return [line for line in lines if _fits(line, asked)]
-    kept = [*filter(_is_open, lines), *(line for line in lines if not _is_open(line))][:LAST_SESSION_LINES]
-    return [line for line in lines if line in kept]
+        return [line for line in new if _fits(line, asked)]
+    kept = sorted(new, key=lambda line: not _is_open(line))[:LAST_SESSION_LINES]
+    return [line for line in new if line in kept]
 
 
 def memory_mark(memory: Memory) -> str:
-    """Return a mark by which a memory is known again, until its text is revised."""
+    """Return the mark of a memory; it changes when the text is revised."""
     return f"{memory.uid}.{memory.fingerprint[:MARK_CHARS]}"
 
 
 def line_mark(line: str) -> str:
-    """Return a mark by which a line is known again that is not a memory: of a summary, or the name of a task."""
+    """Return the mark of a line that is not a memory: of a summary, or the name of a task."""
     return text.fingerprint(_LABEL.sub("", line))[:MARK_CHARS]
 
 
@@ -409,7 +452,7 @@ def with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
 def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], told: Set[str]) -> list[Pair]:
     """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs.
 
-    A pair of which one side was demoted is settled.
+    If one side was demoted, the pair is settled.
     """
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
     pairs: list[Pair] = []
@@ -437,3 +480,113 @@ def _put_beside(sections: dict[str, list[Entry]], memory: Memory, rival: Entry) 
             if entry.memory.uid == memory.uid:
                 entries.insert(place + 1, rival)
                 return
+
+
+# Rules of work
+
+
+def _for_all_work(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
+    """Return the rules that hold for all work, the surest first."""
+    newest = [one for reader in readers for one in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
+    pool = {memory.uid: memory for memory in (*_newest_rules(readers, situation.seen_by), *newest)}
+    here = [one for one in pool.values() if is_worth_telling(one) and not out_of_place(one, situation)]
+    return [Entry(memory=memory, why="holds for all work here") for memory in standing(here)]
+
+
+def _for_work(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """Return the rules that concern the work of a prompt, the nearest first."""
+    found = _newest_rules(readers, situation.seen_by)
+    rules = [memory for memory in found if not memory.is_low_trust and not out_of_place(memory, situation)]
+    if not rules:
+        return []
+    return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
+
+
+def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:
+    """Return the newest preferences, conventions, corrections and commands, each once."""
+    found: dict[str, Memory] = {}
+    for where in (Where(kinds=RULE_KINDS, seen_by=seen_by), Where(tags=RULE_TAGS, seen_by=seen_by)):
+        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
+        for reader in readers:
+            hits = reader.search(words, where, limit=NEWEST_RULES, newest=True)
+            found |= {hit.memory.uid: hit.memory for hit in hits}
+    return list(found.values())
+
+
+def standing(memories: Iterable[Memory]) -> list[Memory]:
+    """Return the rules that hold for all work, the surest first; of those that say the same one.
+
+    The order does not depend on the day or on how often they were used, so that a start gets the same bytes each time.
+    """
+    points = {memory.uid: (_points(memory), memory) for memory in memories if is_told_at_a_start(memory)}
+    sure = [(number, memory) for number, memory in points.values() if number >= LEAST_POINTS]
+    sure.sort(key=lambda one: (one[1].status == "candidate", -one[0], one[1].space, -one[1].id))
+    return _each_says_more((memory for _, memory in sure), MOST_STANDING)
+
+
+def is_told_at_a_start(memory: Memory) -> bool:
+    """Return True unless a statement is of low trust, was demoted, or is a finding that was not promoted."""
+    is_finding = memory.status == "candidate" and memory.tier in ("session", "task")
+    return not memory.is_low_trust and memory.feedback >= 0 and not is_finding
+
+
+def _points(memory: Memory) -> float:
+    """Return how surely a statement is a standing rule: by its kind, its author, its form and its activity."""
+    is_rule = memory.kind in RULE_KINDS or "correction" in memory.tags
+    points = 2.0 * is_rule + (memory.trust == "user")
+    if _FOR_ALWAYS.search(memory.content):
+        points += 2
+    elif _ORDER.search(memory.content):
+        points += 1
+    points += _ACTIVITY.search(memory.content) is not None
+    points -= 0.75 * min(2, len(_NAME.findall(memory.content)))
+    points -= (len(memory.content) > LONG_CHARS) + 2 * (_REPORT.search(memory.content) is not None)
+    return points
+
+
+def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Memory]:
+    """The rules that concern what a prompt asks for, the nearest first. `asked` are its telling words."""
+    concerns = _concerns(prompt, asked)
+    held = {rule.uid: frozenset(text.words(rule.content)) for rule in rules}
+    telling = _telling_apart(asked, held)
+
+    def rank(rule: Memory) -> tuple[int, bool, float, int]:
+        known = rule.importance * worth.feedback_factor(rule.feedback)
+        return -len(telling & held[rule.uid]), "correction" not in rule.tags, -known, -rule.id
+
+    here = sorted((rule for rule in rules if _holds_here(held[rule.uid], telling, concerns)), key=rank)
+    return _each_says_more(here, MOST_RULES)
+
+
+def _each_says_more(rules: Iterable[Memory], most: int) -> list[Memory]:
+    """Return the first rules, without those that say little beside the ones before them."""
+    chosen: list[Memory] = []
+    said: set[str] = set()
+    for rule in rules:
+        own = set(text.words(rule.content)) - WORTHLESS
+        if len(own - said) > NEW_SHARE * len(own) and len(chosen) < most:
+            chosen.append(rule)
+            said |= own
+    return chosen
+
+
+def _telling_apart(asked: Set[str], held: Mapping[str, Set[str]]) -> Set[str]:
+    """Return the words asked for and their aliases that tell one rule from another."""
+    n_holding = Counter(word for words in held.values() for word in words)
+    everywhere = {word for word, n in n_holding.items() if n > max(FEW, len(held) / 3)}
+    near = asked | {other for others in expansions(sorted(asked), ()).values() for other in others}
+    return near - COMMON - WORTHLESS - everywhere
+
+
+def _holds_here(held: Set[str], telling: Set[str], concerns: Set[str]) -> bool:
+    """Whether a rule with these words speaks of what the prompt does, or concerns such work and not how to run it."""
+    return not held.isdisjoint(telling) or (not held.isdisjoint(concerns) and held.isdisjoint(RUNNING))
+
+
+def _concerns(prompt: str, asked: Set[str]) -> frozenset[str]:
+    """The words of rules that concern the work that a prompt asks for; for a question, how to answer."""
+    if _WRITES.match(prompt):
+        return ANSWERS | TEXTS
+    if _ASKS.match(prompt):
+        return ANSWERS
+    return ANSWERS | CODE if asked.isdisjoint(ON_SCREENS) else ANSWERS | CODE | SCREENS

@@ -33,11 +33,11 @@ class Situation(Struct, frozen=True, kw_only=True):
     head_tail: int = 0
     floor: str | None = None  # as in a `Request`
     most_fitting: int = MOST_FITTING
-    # For a text that the agent did not ask for: the moment, what its context was told, and if it has had its start.
+    # For a text that the agent did not ask for: the moment, and the state of its context.
     moment: str = ""
     told: Set[str] = frozenset()  # marks of memories and lines
     is_started: bool = False
-    is_brief: bool = False  # a few lines: what always holds at a start, the best of what fits at a prompt
+    is_brief: bool = False  # a few lines: standing rules at a start, the best that fit at a prompt
 
     @property
     def has_prompt(self) -> bool:
