@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from kept import text
-from kept.anchors import Call
+from kept.anchors import ToolCall
 from kept.errors import KeptError
 from kept.memory import brief
 from kept.memory.brief import Delivery, memory_line
@@ -94,7 +94,7 @@ class Deliveries:
         noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
         save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
 
-    def for_action(self, call: Call, listener: Listener) -> "Said":
+    def for_action(self, call: ToolCall, listener: Listener) -> "Said":
         """Write the lines that concern a tool call, or the reason to refuse it; nothing if no memory concerns it."""
         from kept.memory import actions  # not for a prompt, which has less time
 
