@@ -4,7 +4,7 @@ Agents name their tools and fields differently; the names do not collide, so one
 Rule: a call that only reads is none.
 """
 
-from kept.anchors import Call
+from kept.anchors import ToolCall
 from kept.entrypoints.hook.agents import field, text_of, without_halves
 from kept.entrypoints.hook.wire import decoded
 
@@ -31,7 +31,7 @@ _ERROR_WORDS = ("error", "traceback", "exception", "failed", "fatal", "panic", "
 _LOOKED_AT = 4_000  # characters, at each end of an output
 
 
-def call_of(given: "Mapping[str, Any]") -> "Call | None":
+def call_of(given: "Mapping[str, Any]") -> "ToolCall | None":
     """Return the tool call of an event, if it edits, writes or runs; None for any other."""
     tool, arguments = field(given, "tool"), _arguments(given)
     if tool in SHELLS:
@@ -46,7 +46,7 @@ def call_of(given: "Mapping[str, Any]") -> "Call | None":
     files += [file for patch in patches for file in _patched_files(patch)]
     plain = [text for text in texts if text not in patches] + [_added_lines(patch) for patch in patches]
     found = tuple(dict.fromkeys(file for file in files if file))
-    return Call(found, (), "\n".join(plain)) if found else None
+    return ToolCall(found, (), "\n".join(plain)) if found else None
 
 
 def task_of(given: "Mapping[str, Any]") -> str:
@@ -71,7 +71,7 @@ def _arguments(given: "Mapping[str, Any]") -> "Mapping[str, Any]":
     return {}
 
 
-def _command_call(arguments: "Mapping[str, Any]") -> "Call | None":
+def _command_call(arguments: "Mapping[str, Any]") -> "ToolCall | None":
     """Return the call of a shell: its command, or the patch that it applies."""
     command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, list):  # ["bash", "-lc", "…"]
@@ -80,9 +80,9 @@ def _command_call(arguments: "Mapping[str, Any]") -> "Call | None":
     if not command.strip():
         return None
     if _PATCH not in command:
-        return Call((), (command,))
+        return ToolCall((), (command,))
     rest = command.partition("apply_patch")[0].strip()
-    return Call(tuple(_patched_files(command)), (rest,) if rest else (), _added_lines(command))
+    return ToolCall(tuple(_patched_files(command)), (rest,) if rest else (), _added_lines(command))
 
 
 def _edits(arguments: "Mapping[str, Any]") -> "list[Mapping[str, Any]]":

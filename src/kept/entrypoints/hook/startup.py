@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Self
 
-    from kept.anchors import Call
+    from kept.anchors import ToolCall
     from kept.memory.deliver import Listener
 
 _UNQUOTED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/"
@@ -138,7 +138,7 @@ class EventMemory:
             return deliveries.for_error(words, listener, call.commands[0] if call and call.commands else "")
         return deliveries.at_start(listener)
 
-    def said_of_call(self, call: "Call | None", error: str, *, is_before: bool, tells: bool) -> "tuple[str, str]":
+    def said_of_call(self, call: "ToolCall | None", error: str, *, is_before: bool, tells: bool) -> "tuple[str, str]":
         """Return the text for a tool call or its error, and the reason to refuse it; both are "" almost always."""
         listener = self._listener()
         if listener is None:
