@@ -25,7 +25,6 @@ from kept.ports import Reader, Storage
 from kept.recall import Request
 from kept.recall.stems import COMMON, WORTHLESS
 
-MOST_LINES = 2
 MOST_LOOKED_AT = 40  # memories, by how much their keys tell
 ENOUGH = 2.5  # of a rank: below it a memory is not told
 HEAD = "Concerns what you are doing:"
@@ -92,7 +91,8 @@ def for_action(
         return Said()
     told = told_in(context, delivery.session)
     silent = told.at("action", since="session") | told.at("prompt", since="turn")
-    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH][:MOST_LINES]
+    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH]
+    nearest = nearest[: context.settings.action_lines]
     chosen = [one for one in nearest if one.memory.uid not in silent]
     if not chosen:
         return Said()
@@ -198,7 +198,7 @@ def _spoken(key: str) -> str:
 def _note(context: Context, told: Sequence[Concern], block: str, delivery: Delivery) -> None:
     memories = [one.memory for one in told]
     entries = [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in told]
-    content = body(Request(query="", limit=MOST_LINES), Recalled()) | {
+    content = body(Request(query="", limit=context.settings.action_lines), Recalled()) | {
         "kind": "action",
         "sections": [{"name": "concerns", "entries": entries}],
         **delivery_note(context, delivery, block, memories),
