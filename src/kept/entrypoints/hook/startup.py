@@ -5,7 +5,7 @@ An agent starts this program at every prompt and waits for it, so each module co
 
     stage    modules    CPU  imported by              for
     program     + 11   2 ms  the package              every event; enough for the end of a session
-    call         + 3   1 ms  events, startup          tool calls; enough for one that no memory concerns
+    call         + 4   1 ms  events, startup          tool calls; enough for one that no memory concerns
     memory      + 75  25 ms  this module, at its top  events with an answer, and the end of a turn
     answer      + 35  10 ms  EventMemory              the start of a session, a prompt, a call, an error
     nudge       + 69  29 ms  EventMemory.nudge        the end of a turn, if the setting `nudge` allows it
