@@ -43,6 +43,9 @@ def test_a_benchmark_runs_at_a_tiny_size(module: str, tmp_path: Path) -> None:
 
 def test_hooks_answer_on_a_busy_machine(tmp_path: Path) -> None:
     """Four processes want the processors. The long run, `bench.hook --busy 4`, has 100 prompts and 3,000 memories."""
+    assert "lost" in json.loads(run("hook", "--busy", "4", "--tiny", "--json", cwd=tmp_path).stdout)
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        pytest.skip("the machine is busier than that already")
     arguments = ("--busy", "4", "--rows", "300", "--prompts", "10", "--starts", "4", "--json")
     found = json.loads(run("hook", *arguments, cwd=tmp_path).stdout)
     assert found["lost"] == {"starts": 0, "prompts": 0}

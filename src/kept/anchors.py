@@ -6,11 +6,10 @@
 
 A memory and a tool call concern each other if they have a key in common. The keys of both are made here, so that they
 are written alike. Keys are stored as short keyed hashes with the id of the memory, a file for each space, so that the
-hook of a tool call finds out that no memory concerns it before it imports anything else.
-Rule: this module imports nothing that Python does not have loaded at its start; a hook imports it at every tool call.
+hook of a tool call finds out that no memory concerns it before it opens the memory.
+Rule: this module imports next to nothing, because a hook imports it at every tool call.
 """
 
-import os
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from itertools import pairwise
 
@@ -27,7 +26,6 @@ RECORD_BYTES = 8  # a hash of four bytes, the id of a memory of four
 MAX_TEXT_CHARS = 20_000  # of the new text of an edit
 MAX_COMMAND_CHARS = 2_000
 MAX_PATH_PARTS = 8
-MOST_FOLDERS_UP = 40
 
 # Every character that is part of no name, path or assignment becomes a space.
 _KEPT_CHARS = "_./-:@+~$="
@@ -209,7 +207,7 @@ _RULE_WORDS = frozenset(
 _RUN_WORDS = ("run", "running", "runs", "ran", "use", "using", "call", "invoke", "execute", "start", "via")
 
 
-class Call:
+class ToolCall:
     """A tool call, neutral between agents: paths as given, shell commands, and the new text of an edit."""
 
     __slots__ = ("commands", "files", "text")
@@ -223,7 +221,7 @@ class Call:
 # Keys
 
 
-def keys_of_call(call: Call, root: str = "") -> "list[str]":
+def keys_of_call(call: ToolCall, root: str = "") -> "list[str]":
     """Return the keys of a tool call, the most telling first. `root` is the folder of the project."""
     keys: list[str] = []
     for path in call.files:
@@ -304,15 +302,17 @@ def _named_path(token: str) -> "list[str]":
     path = path.rstrip(".").lower()
     while path.startswith(("./", "../", "/")):
         path = path[path.index("/") + 1 :]
-    is_folder = path.endswith("/")
-    path = path.strip("/")
-    if len(path) < 3 or (path[:1].isdigit() and "/" not in path):
+    return _keys_of_named(path.strip("/"), is_folder=path.endswith("/"))
+
+
+def _keys_of_named(path: str, *, is_folder: bool) -> "list[str]":
+    """Return the keys of a path; one without a suffix may be a file or a folder."""
+    has_parts, has_suffix = "/" in path, "." in path.rpartition("/")[2]
+    if len(path) < 3 or (path[0].isdigit() and not has_parts):
         return []
-    if is_folder:
-        return [f"d:{path}"]
-    if "/" not in path:
-        return [f"b:{path}"] if "." in path else []
-    return [f"f:{path}"] if "." in path.rpartition("/")[2] else [f"f:{path}", f"d:{path}"]
+    if is_folder or not has_parts:
+        return [f"d:{path}"] if is_folder else [f"b:{path}"] if has_suffix else []
+    return [f"f:{path}"] if has_suffix else [f"f:{path}", f"d:{path}"]
 
 
 def _tokens(text: str) -> "list[str]":
@@ -343,11 +343,8 @@ def _has_shape(name: str) -> bool:
     """Return True for an identifier that is no ordinary word: it has an underscore or a hump inside."""
     if len(name) < 4 or not name.replace("_", "").isalnum() or name[0].isdigit():
         return False
-    if "_" in name.strip("_"):
-        return True
-    if name.islower() or name.isupper() or name[1:].islower():
-        return False
-    return any(char.isupper() for char in name[1:]) and not (name[:-1].isupper() and name[-1] == "s")  # not: URLs
+    is_plural = name[:-1].isupper() and name[-1] == "s"  # URLs
+    return "_" in name.strip("_") or not (name[1:].islower() or name.isupper() or name.islower() or is_plural)
 
 
 # Commands
@@ -399,16 +396,15 @@ def _unwrapped(words: "list[str]") -> "list[str]":
 
 
 def _inner(program: str, rest: "list[str]") -> "list[str]":
-    """Return the command that another one runs: behind `uv run`, `npx` or `python -m`."""
-    plain = [place for place, word in enumerate(rest) if not word.startswith("-")]
+    """Return the command that another one runs: behind `uv run`, `npx`, `python -m` or `python tool.py`."""
+    at = next((place for place, word in enumerate(rest) if not word.startswith("-")), len(rest))
+    first = rest[at] if at < len(rest) else ""
     if program in _PYTHONS:
-        is_script = bool(plain) and rest[plain[0]].endswith(".py")
-        return rest[rest.index("-m") + 1 :] if "-m" in rest[:3] else rest[plain[0] :] if is_script else []
-    if program in _RUNNERS and plain and rest[plain[0]] != "run":
-        return rest[plain[0] :]
-    if plain and rest[plain[0]] in _RUN_THROUGH.get(program, ()):
-        return [word for word in rest[plain[0] + 1 :] if not word.startswith("-")]
-    return []
+        is_run = "-m" in rest[:at] or first.endswith(".py")
+        return rest[at:] if is_run else []
+    if program in _RUNNERS and first != "run":
+        return rest[at:]
+    return [word for word in rest[at + 1 :] if word[:1] != "-"] if first in _RUN_THROUGH.get(program, ()) else []
 
 
 def _head(program: str, rest: "list[str]") -> "list[str]":
@@ -498,48 +494,3 @@ def found_in(data: bytes, mark: bytes) -> "list[int]":
             place += RECORD_BYTES - 1
         place = data.find(mark, place + 1)
     return ids
-
-
-def read_file(path: str) -> bytes:
-    """Return the content of a file; b"" if there is none."""
-    try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    except OSError:
-        return b""
-    try:
-        data = os.read(file, os.fstat(file).st_size)
-    finally:
-        os.close(file)
-    return data
-
-
-def place_of(folder: str, key: bytes, cwd: str) -> "tuple[str, str]":
-    """Return the root of the project around a folder of the disk, and the file of its space; "" if none is known."""
-    here = os.path.realpath(cwd)
-    for _ in range(MOST_FOLDERS_UP):
-        if name := read_file(f"{folder}/{PLACE_PREFIX}{file_name(key, here)}"):
-            return here, name.decode("ascii", "replace")
-        above = os.path.dirname(here)  # noqa: PTH120 (pathlib is slow to import)
-        if above == here:
-            break
-        here = above
-    return "", ""
-
-
-def concerns(home: str, cwd: str, call: Call) -> bool:
-    """Return True if a memory may concern the tool call: only then is it worth opening the memory.
-
-    True also if KEPT_PROJECT chooses the project, because a place on the disk does not tell which one that is.
-    """
-    folder = f"{home}/{FOLDER}"
-    key = read_file(f"{folder}/{KEY_FILE}")
-    if not key:
-        return False
-    if os.environ.get("KEPT_PROJECT"):
-        return True
-    root, own = place_of(folder, key, cwd)
-    spaces = [read_file(f"{folder}/{name}") for name in (own, file_name(key, "global")) if name]
-    if not any(len(data) > HEADER_BYTES for data in spaces):
-        return False
-    keys = keys_of_call(call, root)
-    return any(found_in(data, hashed(key, name)) for data in spaces for name in keys)

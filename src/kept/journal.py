@@ -15,7 +15,7 @@ import msgspec
 
 from kept.errors import NotAllowed
 from kept.model import IMPORT as IMPORT
-from kept.model import Alias, Allowance, Conflict, Event, Guard, Memory, Pause, Record, Session, Task, replace
+from kept.model import Alias, Allowance, CallGuard, Conflict, Event, Memory, Pause, Record, Session, Task, replace
 from kept.ports import Stamp
 
 FIRST_PREV = "0" * 32  # what the first event of a journal points back to
@@ -336,7 +336,7 @@ def _unborn(record: Record, at: datetime) -> Record | None:
 
 def noun_of(event: Event) -> type[Record]:
     """What the event is about, told by its subject."""
-    for noun in (Alias, Session, Task, Pause, Allowance, Guard):
+    for noun in (Alias, Session, Task, Pause, Allowance, CallGuard):
         if event.subject.startswith(f"{noun.noun}:"):
             return noun
     return Conflict if event.subject.startswith("c") and event.subject[1:].isdigit() else Memory

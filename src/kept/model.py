@@ -320,7 +320,7 @@ class Allowance(Record, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Guard(Record, frozen=True, kw_only=True):
+class CallGuard(Record, frozen=True, kw_only=True):
     """A person's word on a memory, by uid: a tool call that it concerns is refused once (`stop`), or not (`tell`).
 
     `overridden` counts how often a refused call was made again all the same, since `mode` was last set.
@@ -336,7 +336,7 @@ class Guard(Record, frozen=True, kw_only=True):
 
 
 # Every noun but Memory: few enough to read all of them at once.
-SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance, Guard)
+SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance, CallGuard)
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
 

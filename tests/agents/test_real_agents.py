@@ -177,7 +177,7 @@ def test_a_sub_agent_is_told_what_its_task_needs(name: str, box: Box) -> None:
     box.kept("remember", DECISION, "--kind", "decision")
     tool, field = {
         "claude": ("^(Agent|Task)$", "prompt"),
-        "codex": ("^spawn_agent$", "message"),
+        "codex": ("spawn_agent$", "message"),
         "copilot": ("^task$", "prompt"),
         "opencode": ("^task$", "prompt"),
     }[name]

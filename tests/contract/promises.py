@@ -15,7 +15,7 @@ import pytest
 
 from kept import bm25, journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
-from kept.model import Alias, Allowance, Conflict, Guard, Memory, Message, Pause, Session, Source, Task, replace
+from kept.model import Alias, Allowance, CallGuard, Conflict, Memory, Message, Pause, Session, Source, Task, replace
 from kept.ports import (
     ANYWHERE,
     COMMON_HANDLE,
@@ -142,7 +142,7 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         gone = tx.add(Alias(word="db", expands_to=("database",)), "alias")
         pauses = [tx.add(Pause(session=session, since=START), "pause") for session in (None, "s1")]
         allowed = tx.add(Allowance(digest="ab" * 32, note="a test key"), "allow")
-        guard = tx.add(Guard(memory="u1", since=START), "guard")
+        guard = tx.add(CallGuard(memory="u1", since=START), "guard")
         passed = tx.put(replace(guard, mode="tell", overridden=2), "guard-lapse")
         task = tx.add(Task(name="TASK-001", blocked_by=("a", "b"), priority=1, created_at=START), "task")
         settled = tx.put(replace(conflict, resolved_at=START), "resolve")
@@ -154,7 +154,7 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         assert reader.all(Pause) == pauses
         assert reader.all(Task) == [task]
         assert reader.all(Allowance) == [allowed]
-        assert reader.all(Guard) == [passed]
+        assert reader.all(CallGuard) == [passed]
         assert [reader.get(noun, 1) for noun in (Conflict, Alias, Pause, Allowance)] == [
             settled,
             alias,

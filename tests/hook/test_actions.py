@@ -143,6 +143,13 @@ def test_a_rule_comes_with_the_edit_it_concerns_once_and_by_the_hook_that_the_ag
     assert again == ""
 
 
+def test_lines_at_tool_calls_can_be_switched_off(ruled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEPT_ACTION_LINES", "0")
+    assert ruled.fire("claude-code", "PreToolUse") == ""
+    monkeypatch.delenv("KEPT_ACTION_LINES")
+    assert RULE in ruled.fire("claude-code", "PreToolUse")
+
+
 @pytest.mark.parametrize(("agent", "event"), AFTER)
 def test_a_call_that_no_memory_concerns_is_answered_with_nothing(ruled: Desk, agent: str, event: str) -> None:
     about = {

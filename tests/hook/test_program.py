@@ -182,9 +182,34 @@ os._exit = told
     assert b"make ship" in done.stdout
     loaded = {*modules, *(name.partition(".")[0] for name in modules)}
     assert loaded & (FORBIDDEN - {"typing_extensions"}) == set()
-    # One more than before `secrets.looks` was split from `secrets.verdict`: the same code in two modules.
-    assert len([name for name in modules if name.startswith("kept")]) <= 78
-    assert len(modules) <= 190
+    assert len([name for name in modules if name.startswith("kept")]) <= 82  # three of them for tool calls, and small
+    assert len(modules) <= 180
+
+
+def test_a_tool_call_that_no_memory_concerns_imports_next_to_nothing(box: Box) -> None:
+    """It happens hundreds of times in a session: no regular expressions, no JSON library, no thread class, no store."""
+    program = f"""
+import os, sys
+before, end = set(sys.modules), os._exit
+def told(code):
+    sys.stderr.write("\\n".join(set(sys.modules) - before))
+    sys.stderr.flush()
+    end(code)
+os._exit = told
+{PROGRAM}"""
+    place = {"file_path": str(box.project / "elsewhere.txt"), "new_string": "x"}
+    given = {"session_id": "s-1", "cwd": str(box.project), "tool_name": "Edit", "tool_input": place}
+    done = subprocess.run(
+        [sys.executable, "-c", program, "claude-code", "PreToolUse"],
+        input=json.dumps(given).encode(),
+        env=box.environment(**GENEROUS),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == b""
+    modules = set(done.stderr.decode().split())
+    assert modules & {"json", "re", "enum", "functools", "threading", "typing", "msgspec", "pathlib", "apsw"} == set()
+    assert len(modules) <= 15
 
 
 def test_the_modules_that_a_prompt_goes_without_are_the_real_ones_for_whoever_needs_them_later() -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kept import errors
 from kept.entrypoints import install
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
+from kept.entrypoints.install import agents as install_agents
 from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, MachineFacts, plugin_files
 from kept.entrypoints.install.jsonc import value_at
@@ -116,6 +117,39 @@ def test_every_file_is_given_back_byte_for_byte(
     assert installed != before
     assert not put(name, where, book, scope), "doing it again changes nothing"
     assert tree(tmp_path) == installed
+    take(name, where, book)
+    after = tree(tmp_path)
+    after.pop("kept", None)
+    assert after == before
+
+
+AT_CALLS = ("action", "result", "subagent")
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "qwen", "copilot"])
+def test_an_installation_from_before_tool_calls_gets_their_hooks_and_gives_them_back(
+    name: str, where: MachineFacts, book: install.Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in shared_files(name, where):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(FOREIGN[path.suffix])
+    before = tree(tmp_path)
+    all_events = install_agents._events
+    kinds = HOOK_FORMATS[name].events
+    with monkeypatch.context() as old:
+        older = lambda agent: tuple(event for event in all_events(agent) if kinds[event] not in AT_CALLS)  # noqa: E731
+        old.setattr(install_agents, "_events", older)
+        put(name, where, book)
+    changed = put(name, where, book)
+    [text] = [change.after or "" for change in changed]
+    for event in all_events(name):
+        assert text.count(f'"{event}"') >= 1
+        assert text.count(f' {name} {event}"') == 1, "each event once"
+    for (agent, event), matcher in install_agents.MATCHERS.items():
+        if agent == name:
+            groups = value_at(text, ("hooks", event))
+            assert isinstance(groups, list)
+            assert [group["matcher"] for group in groups] == [matcher]
     take(name, where, book)
     after = tree(tmp_path)
     after.pop("kept", None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.anchors import Call
+from kept.anchors import ToolCall
 from kept.memory.deliver import Listener
 from kept.memory.known_errors import errors_in
 from tests.builders import FakeClock
@@ -34,7 +34,7 @@ def listener(session: str = "s-1", event: str = "PreToolUse") -> Listener:
 
 
 def said(memory: kept.Kept, session: str = "s-1", **call: object) -> str:
-    return memory.deliveries.for_action(Call(**call), listener(session)).text  # type: ignore[arg-type]
+    return memory.deliveries.for_action(ToolCall(**call), listener(session)).text  # type: ignore[arg-type]
 
 
 def test_a_rule_comes_with_the_edit_it_concerns_and_not_with_the_next_one(memory: kept.Kept) -> None:

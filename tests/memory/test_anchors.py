@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kept
-from kept import anchors
-from kept.anchors import Call, keys_of_call, keys_of_memory
+from kept.anchors import ToolCall, keys_of_call, keys_of_memory
+from kept.entrypoints.hook.concerns import concerns as concerns_at
 from tests.builders import FakeClock
 
 ROOT = "/work/shop"
@@ -30,7 +30,7 @@ def memory(home: Path):  # type: ignore[no-untyped-def]
 
 
 def concerns(home: Path, **call: object) -> bool:
-    return anchors.concerns(str(home), str(home.parent / "project"), Call(**call))  # type: ignore[arg-type]
+    return concerns_at(str(home), str(home.parent / "project"), ToolCall(**call))  # type: ignore[arg-type]
 
 
 def files_of(home: Path) -> bytes:
@@ -40,42 +40,42 @@ def files_of(home: Path) -> bytes:
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("Never edit src/auth/session.py by hand", Call(files=["/work/shop/src/auth/session.py"])),
-        ("See [session.py:26](src/auth/session.py:26) for the rule", Call(files=["src/auth/session.py"])),
-        ("The order of keys in settings.toml matters", Call(files=["config/settings.toml"])),
-        ("Everything under tests/golden/ is generated", Call(files=["/work/shop/tests/golden/a/b.out"])),
-        ("Everything under tests/golden/ is generated", Call(commands=["rm -r tests/golden"])),
-        ("`load_config` must not read the environment", Call(text="value = load_config(path)")),
-        ("TaskService expects an options object", Call(text="new TaskService({})")),
-        ("Use `jest.fn`, because jest.mock is missing here", Call(text="jest.mock('./a')")),
-        ("`git rebase --continue` opens an editor", Call(commands=["cd app && git rebase --continue"])),
-        ("Ask before you run git push", Call(commands=["sudo GIT_TRACE=1 git push origin main"])),
-        ("Don't run Vale on the docs", Call(commands=["vale docs/index.md"])),
-        ("This worked: QT_DEBUG=1 shop-gui", Call(commands=["shop-gui --small"])),
-        ("Start tests with `pytest -n 2`", Call(commands=["uv run pytest tests/a.py"])),
-        ("`npm run build` needs 8 GB", Call(commands=["npm run build -- --fast | tee log"])),
-        ("Commit after each finished task", Call(commands=["git commit -am 'one; two'"])),
-        ("Never delete anything below data/ without asking", Call(commands=["rm -rf data/old"])),
-        ("Always ask me before a release", Call(commands=["npm publish"])),
-        ("Ask me before you change the schema", Call(commands=["python manage.py migrate"])),
+        ("Never edit src/auth/session.py by hand", ToolCall(files=["/work/shop/src/auth/session.py"])),
+        ("See [session.py:26](src/auth/session.py:26) for the rule", ToolCall(files=["src/auth/session.py"])),
+        ("The order of keys in settings.toml matters", ToolCall(files=["config/settings.toml"])),
+        ("Everything under tests/golden/ is generated", ToolCall(files=["/work/shop/tests/golden/a/b.out"])),
+        ("Everything under tests/golden/ is generated", ToolCall(commands=["rm -r tests/golden"])),
+        ("`load_config` must not read the environment", ToolCall(text="value = load_config(path)")),
+        ("TaskService expects an options object", ToolCall(text="new TaskService({})")),
+        ("Use `jest.fn`, because jest.mock is missing here", ToolCall(text="jest.mock('./a')")),
+        ("`git rebase --continue` opens an editor", ToolCall(commands=["cd app && git rebase --continue"])),
+        ("Ask before you run git push", ToolCall(commands=["sudo GIT_TRACE=1 git push origin main"])),
+        ("Don't run Vale on the docs", ToolCall(commands=["vale docs/index.md"])),
+        ("This worked: QT_DEBUG=1 shop-gui", ToolCall(commands=["shop-gui --small"])),
+        ("Start tests with `pytest -n 2`", ToolCall(commands=["uv run pytest tests/a.py"])),
+        ("`npm run build` needs 8 GB", ToolCall(commands=["npm run build -- --fast | tee log"])),
+        ("Commit after each finished task", ToolCall(commands=["git commit -am 'one; two'"])),
+        ("Never delete anything below data/ without asking", ToolCall(commands=["rm -rf data/old"])),
+        ("Always ask me before a release", ToolCall(commands=["npm publish"])),
+        ("Ask me before you change the schema", ToolCall(commands=["python manage.py migrate"])),
     ],
 )
-def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: Call) -> None:
+def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: ToolCall) -> None:
     assert set(keys_of_memory(text)) & set(keys_of_call(call, ROOT))
 
 
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("Never edit src/auth/session.py by hand", Call(files=["src/cart/basket.py"])),
-        ("The commit hash is shown in the footer", Call(commands=["git commit -m x"])),  # no rule
-        ("`git rebase --continue` opens an editor", Call(commands=["git status"])),
-        ("Ask before you run git push", Call(commands=["echo 'git push'"])),
-        ("We decided to go ahead with the plan", Call(commands=["go test ./..."])),
-        ("Keep answers short", Call(files=["README.md"], commands=["ls"], text="short answers")),
+        ("Never edit src/auth/session.py by hand", ToolCall(files=["src/cart/basket.py"])),
+        ("The commit hash is shown in the footer", ToolCall(commands=["git commit -m x"])),  # no rule
+        ("`git rebase --continue` opens an editor", ToolCall(commands=["git status"])),
+        ("Ask before you run git push", ToolCall(commands=["echo 'git push'"])),
+        ("We decided to go ahead with the plan", ToolCall(commands=["go test ./..."])),
+        ("Keep answers short", ToolCall(files=["README.md"], commands=["ls"], text="short answers")),
     ],
 )
-def test_a_call_that_shares_no_name_is_not_concerned(text: str, call: Call) -> None:
+def test_a_call_that_shares_no_name_is_not_concerned(text: str, call: ToolCall) -> None:
     assert not set(keys_of_memory(text)) & set(keys_of_call(call, ROOT))
 
 
@@ -88,13 +88,13 @@ def test_a_path_has_the_same_key_on_both_sides_however_it_is_written(
 ) -> None:
     path = f"{'/'.join(parts)}.{suffix}"
     touched = f"{ROOT}/{path}" if is_absolute else f"./{path}"
-    assert set(keys_of_memory(f"Leave {path} alone.")) & set(keys_of_call(Call(files=[touched]), ROOT))
-    assert set(keys_of_memory("", files=[path])) & set(keys_of_call(Call(files=[touched]), ROOT))
+    assert set(keys_of_memory(f"Leave {path} alone.")) & set(keys_of_call(ToolCall(files=[touched]), ROOT))
+    assert set(keys_of_memory("", files=[path])) & set(keys_of_call(ToolCall(files=[touched]), ROOT))
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_has_keys_without_an_error(text: str, other: str) -> None:
-    for key in (*keys_of_memory(text, [other]), *keys_of_call(Call([text], [other], f"{text} {other}"), ROOT)):
+    for key in (*keys_of_memory(text, [other]), *keys_of_call(ToolCall([text], [other], f"{text} {other}"), ROOT)):
         assert key[:2] in ("f:", "b:", "d:", "s:", "c:", "a:")
 
 
@@ -110,8 +110,8 @@ def test_the_project_is_found_from_a_folder_below_it_and_not_beside_it(home: Pat
     below, beside = home.parent / "project/src/deep", home.parent / "other"
     for folder in (below, beside):
         folder.mkdir(parents=True)
-    assert anchors.concerns(str(home), str(below), Call(["src/a.py"]))
-    assert not anchors.concerns(str(home), str(beside), Call(["src/a.py"]))
+    assert concerns_at(str(home), str(below), ToolCall(["src/a.py"]))
+    assert not concerns_at(str(home), str(beside), ToolCall(["src/a.py"]))
 
 
 def test_a_global_memory_concerns_calls_of_every_project(home: Path, memory: kept.Kept) -> None:
@@ -207,12 +207,7 @@ def test_two_processes_that_write_at_once_lose_no_anchor(home: Path, memory: kep
     assert missing == []
 
 
-def test_the_hook_imports_almost_nothing_to_find_that_no_memory_concerns_a_call(home: Path, memory: kept.Kept) -> None:
-    memory.remember("Totals are in cents", kind="decision", files=["src/a.py"])
-    program = (
-        "import sys; before = set(sys.modules); from kept.anchors import Call, concerns;"
-        f"concerns({str(home)!r}, {str(home.parent / 'project')!r}, Call(['b.py'], ['ls'], 'x'));"
-        "print(*sorted(set(sys.modules) - before))"
-    )
+def test_the_keys_of_a_call_are_made_almost_without_imports() -> None:
+    program = "import sys; before = set(sys.modules); import kept.anchors; print(*sorted(set(sys.modules) - before))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(ran.stdout.split()) <= {"kept", "kept.anchors", "_blake2", "itertools"}

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.anchors import Call
+from kept.anchors import ToolCall
+from kept.entrypoints.hook.concerns import concerns
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory.deliver import Listener
-from kept.model import Guard
+from kept.model import CallGuard
 from tests.builders import FakeClock, context_of
 
-PUSH = Call(commands=["git push origin main"])
+PUSH = ToolCall(commands=["git push origin main"])
 RULE = "Never push to main without asking me"
 
 
@@ -35,12 +36,12 @@ def as_agent(memory: kept.Kept, tmp_path: Path) -> kept.Kept:
     return kept.open(project=tmp_path / "shop", home=tmp_path / "home", settings=kept.Settings())
 
 
-def refusal(memory: kept.Kept, call: Call = PUSH, session: str = "s-1") -> str:
+def refusal(memory: kept.Kept, call: ToolCall = PUSH, session: str = "s-1") -> str:
     return memory.deliveries.for_action(call, Listener(session=session, event="PreToolUse")).refusal
 
 
 def modes(memory: kept.Kept) -> list[str]:
-    return [one.mode for one in context_of(memory).of_project(Guard)]
+    return [one.mode for one in context_of(memory).of_project(CallGuard)]
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_a_guarded_call_is_refused_once_with_the_rule_and_the_same_call_again_pa
     assert RULE in reason
     assert reason.startswith("<kept-memory>")
     assert [refusal(memory), refusal(memory)] == ["", ""]
-    assert refusal(memory, Call(commands=["git push --force"])), "another call is refused on its own"
+    assert refusal(memory, ToolCall(commands=["git push --force"])), "another call is refused on its own"
     assert refusal(memory, session="s-2"), "another session has not heard it"
 
 
@@ -88,16 +89,20 @@ def test_a_guard_that_is_passed_three_times_only_tells_and_undo_brings_it_back(m
 @pytest.mark.parametrize(
     ("content", "call", "is_refused"),
     [
-        ("src/cart/prices.py is generated, never edit it", Call(["src/cart/prices.py"]), True),
-        ("src/cart/prices.py is generated, never edit it", Call(["src/cart/basket.py"]), False),
-        ("Never run `terraform apply` here", Call(commands=["cd infra && terraform apply"]), True),
-        ("Never run `terraform apply` here", Call(commands=["terraform plan"]), False),
-        ("Ask before each release", Call(commands=["npm publish"]), True),
-        ("load_prices in src/cart/ and prices.py must stay", Call(["src/cart/new.py"], text="load_prices()"), False),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(["src/cart/prices.py"]), True),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(["src/cart/basket.py"]), False),
+        ("Never run `terraform apply` here", ToolCall(commands=["cd infra && terraform apply"]), True),
+        ("Never run `terraform apply` here", ToolCall(commands=["terraform plan"]), False),
+        ("Ask before each release", ToolCall(commands=["npm publish"]), True),
+        (
+            "load_prices in src/cart/ and prices.py must stay",
+            ToolCall(["src/cart/new.py"], text="load_prices()"),
+            False,
+        ),
     ],
 )
 def test_a_guard_refuses_by_file_command_and_activity_not_by_folder_or_symbol(
-    memory: kept.Kept, content: str, call: Call, is_refused: bool
+    memory: kept.Kept, content: str, call: ToolCall, is_refused: bool
 ) -> None:
     ref = memory.remember(content, kind="warning").ref
     assert ref is not None
@@ -121,7 +126,7 @@ def test_an_agent_can_neither_make_nor_end_a_guard(memory: kept.Kept, ref: str, 
 def test_an_agent_imports_no_guard(memory: kept.Kept, ref: str, tmp_path: Path) -> None:
     memory.guard(ref, "stop")
     lines = list(memory.store.export_lines())
-    (tmp_path / "bundle.jsonl").write_bytes(b"".join(lines))
+    (tmp_path / "bundle.jsonl").write_bytes(b"\n".join(lines))
     for origin, found in (("agent", []), ("user", ["stop"])):
         place = tmp_path / origin
         place.mkdir()
@@ -158,7 +163,5 @@ def test_a_refusal_that_cannot_be_noted_is_not_made(
 
 
 def test_a_guarded_call_finds_its_way_through_the_anchors(memory: kept.Kept, ref: str, tmp_path: Path) -> None:
-    from kept.anchors import concerns
-
     memory.guard(ref, "stop")
     assert concerns(str(tmp_path / "home"), str(tmp_path / "shop"), PUSH)

@@ -15,7 +15,7 @@ import pytest
 
 import kept
 from kept import access
-from kept.anchors import Call
+from kept.anchors import ToolCall
 from kept.entrypoints import slash
 from kept.memory import receipts
 from kept.memory.deliver import Listener
@@ -147,7 +147,7 @@ READING: tuple[tuple[str, Door], ...] = (
     ("look", lambda m, f: m.look().message_of(made("harbor", source=Source(session="talk")))),
     ("documents", lambda m, f: [list(m.documents("notes").list()), m.documents("notes").search(f.handle)]),
     ("deliveries.for_prompt", lambda m, f: m.deliveries.for_prompt(f"{f.handle} harbor", LISTENER)),
-    ("deliveries.for_action", lambda m, f: m.deliveries.for_action(Call(text=f.handle), LISTENER)),
+    ("deliveries.for_action", lambda m, f: m.deliveries.for_action(ToolCall(text=f.handle), LISTENER)),
     ("deliveries.for_subagent", lambda m, f: m.deliveries.for_subagent(f"{f.handle} harbor", LISTENER)),
     ("deliveries.for_error", lambda m, f: m.deliveries.for_error(f"ValueError: {f.handle}", LISTENER)),
     ("deliveries.at_start", lambda m, f: m.deliveries.at_start(LISTENER)),

@@ -17,7 +17,20 @@ from kept.memory import verbs
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
 from kept.memory.signals import Subscriber
 from kept.memory.verbs import A, Q, perform
-from kept.model import Briefing, Draft, Guard, GuardMode, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
+from kept.model import (
+    Briefing,
+    CallGuard,
+    Draft,
+    GuardMode,
+    Memory,
+    Name,
+    Recalled,
+    Receipt,
+    Source,
+    Tier,
+    Trust,
+    several,
+)
 from kept.settings import Settings
 
 if TYPE_CHECKING:
@@ -328,7 +341,7 @@ class Kept:
         """Put this memory into every briefing."""
         return perform(self._context, verbs.change.PIN, verbs.change.One(ref=ref))
 
-    def guard(self, ref: Ref, mode: GuardMode) -> Guard:
+    def guard(self, ref: Ref, mode: GuardMode) -> CallGuard:
         """Refuse tool calls that this memory concerns, once each (`stop`), or only tell it there (`tell`)."""
         return perform(self._context, verbs.change.GUARD, verbs.change.MakeGuard(ref=ref, mode=mode))
 

@@ -12,20 +12,19 @@ from math import log2
 from msgspec import Struct
 
 from kept import text
-from kept.anchors import Call, is_general, keys_of_call, keys_of_memory
+from kept.anchors import ToolCall, is_general, keys_of_call, keys_of_memory
 from kept.errors import KeptError
 from kept.memory import guards
-from kept.memory.anchors import Anchors, is_anchored, keys_of
+from kept.memory.anchor_files import Anchors, is_anchored, keys_of
 from kept.memory.brief import Delivery, delivery_note, memory_line
 from kept.memory.context import Context
 from kept.memory.receipts import body, save_notes
 from kept.memory.told import told_in
 from kept.model import Memory, Recalled
-from kept.ports import Reader
+from kept.ports import Reader, Storage
 from kept.recall import Request
 from kept.recall.stems import COMMON, WORTHLESS
 
-MOST_LINES = 2
 MOST_LOOKED_AT = 40  # memories, by how much their keys tell
 ENOUGH = 2.5  # of a rank: below it a memory is not told
 HEAD = "Concerns what you are doing:"
@@ -76,15 +75,14 @@ class Concern(Struct, frozen=True, kw_only=True):
 
 
 def for_action(
-    context: Context, call: Call, delivery: Delivery, *, may_refuse: bool = True, may_tell: bool = True
+    context: Context, call: ToolCall, delivery: Delivery, *, may_refuse: bool = True, may_tell: bool = True
 ) -> Said:
     """Write the lines that concern a tool call, or why a guard refuses it; nothing if none does.
 
     Some agents are refused a call before it, and told about it only after it: each time one of the two is wanted.
     A line that was told before keeps its place among the nearest: the next ones do not move up at the next call.
     """
-    home = context.spaces.home()
-    if home is None or context.is_off(delivery.session):
+    if context.is_off(delivery.session):
         return Said()
     keys = keys_of_call(call, context.place or "")
     if may_refuse and (refusal := guards.refusal_of(context, call, keys, delivery)):
@@ -93,7 +91,8 @@ def for_action(
         return Said()
     told = told_in(context, delivery.session)
     silent = told.at("action", since="session") | told.at("prompt", since="turn")
-    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH][:MOST_LINES]
+    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH]
+    nearest = nearest[: context.settings.action_lines]
     chosen = [one for one in nearest if one.memory.uid not in silent]
     if not chosen:
         return Said()
@@ -108,37 +107,43 @@ def concerns(context: Context, keys: Sequence[str], prompt: str) -> list[Concern
     if home is None:
         return []
     anchors = Anchors(home, [storage.space for storage in storages])
-    shared = {key: anchors.ids(key) for key in keys}
-    found: list[Concern] = []
-    for storage in storages:
-        weights = _weights({key: len(ids.get(storage.space, ())) for key, ids in shared.items()})
-        by_id: dict[int, list[str]] = {}
-        for key, ids in shared.items():
-            for id in ids.get(storage.space, ()):
-                by_id.setdefault(id, []).append(key)
-        best = sorted(by_id, key=lambda id: -max(weights[key] for key in by_id[id]))[:MOST_LOOKED_AT]
-        with storage.reading() as reader:
-            memories = [memory for id in best if (memory := reader.get(Memory, id)) is not None]
-            words = _telling(reader, prompt)
-        found += [one for memory in memories if (one := _concern(memory, weights, words)) is not None]
+    shared = {key: ids for key in keys if (ids := anchors.ids(key))}
+    found = [one for storage in storages for one in _concerns_in(storage, shared, prompt)]
     found.sort(key=lambda one: (-one.rank, -one.memory.created_at.timestamp()))
     return _newest_of_same(found)
 
 
+def _concerns_in(storage: Storage, shared: Mapping[str, Mapping[str, Sequence[int]]], prompt: str) -> list[Concern]:
+    """Return the memories of one space that concern a call; `shared` are the ids by key and space."""
+    by_key = {key: ids[storage.space] for key, ids in shared.items() if storage.space in ids}
+    weights = _weights({key: len(ids) for key, ids in by_key.items()})
+    best: dict[int, float] = {}
+    for key, ids in by_key.items():
+        best |= {id: max(weights[key], best.get(id, 0.0)) for id in ids}
+    with storage.reading() as reader:
+        looked_at = [reader.get(Memory, id) for id in sorted(best, key=lambda id: -best[id])[:MOST_LOOKED_AT]]
+        words = _telling(reader, prompt)
+    found = [_concern(memory, weights, words) for memory in looked_at if memory is not None and is_anchored(memory)]
+    return [one for one in found if one is not None]
+
+
 def _concern(memory: Memory, weights: Mapping[str, float], words: frozenset[str]) -> Concern | None:
     """Return how a memory concerns the call; None if it does not, as where two hashes are alike."""
-    own = [key for key in keys_of(memory) if key in weights and (key[0] != "a" or _is_standing_rule(memory))]
-    if not own or not is_anchored(memory):
-        return None
     files = {key for path in memory.files for key in keys_of_memory("", [path])}
-    if files.isdisjoint(own) and _RULES.isdisjoint(memory.content.lower().replace("\u2019", "'").split()):
+    worth = {key: weights[key] + _OF_FILES * (key in files) for key in keys_of(memory) if key in weights}
+    if not _is_standing_rule(memory):
+        worth = {key: own for key, own in worth.items() if key[0] != "a"}
+    if not worth or (files.isdisjoint(worth) and not _reads_like_a_rule(memory)):
         return None
-    worth = {key: weights[key] + _OF_FILES * (key in files) for key in own}
-    own.sort(key=lambda key: -worth[key])
+    own = sorted(worth, key=lambda key: -worth[key])
     named = {word for key in own for word in text.words(key[2:])}  # counted by their keys
     shared = sorted((words & set(text.words(memory.content))) - named)
     rank = worth[own[0]] + _WORTH_OF_WORD * min(len(shared), _MOST_WORDS)
     return Concern(memory=memory, rank=rank, keys=tuple(own), words=tuple(shared))
+
+
+def _reads_like_a_rule(memory: Memory) -> bool:
+    return not _RULES.isdisjoint(memory.content.lower().replace("\u2019", "'").split())
 
 
 def _is_standing_rule(memory: Memory) -> bool:
@@ -193,7 +198,7 @@ def _spoken(key: str) -> str:
 def _note(context: Context, told: Sequence[Concern], block: str, delivery: Delivery) -> None:
     memories = [one.memory for one in told]
     entries = [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in told]
-    content = body(Request(query="", limit=MOST_LINES), Recalled()) | {
+    content = body(Request(query="", limit=context.settings.action_lines), Recalled()) | {
         "kind": "action",
         "sections": [{"name": "concerns", "entries": entries}],
         **delivery_note(context, delivery, block, memories),

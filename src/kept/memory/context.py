@@ -351,14 +351,14 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             return any(pause.session in (None, session) for pause in reader.all(Pause))
 
     def follow(self, storage: Storage) -> None:
-        """Bring the anchors of a space up to date, by which hooks find the memories that concern a tool call."""
-        from kept.memory import anchors  # not for a recall or a prompt, which change nothing
+        """Bring the anchors of a space up to date, so that hooks find the memories that concern a tool call."""
+        from kept.memory import anchor_files  # not for a recall or a prompt, which change nothing
 
-        anchors.follow(self.spaces.home(), storage, None if storage.space == GLOBAL else self.place)
+        anchor_files.follow(self.spaces.home(), storage, None if storage.space == GLOBAL else self.place)
 
     @cached_property
     def place(self) -> str | None:
-        """The folder of the project, as the disk names it."""
+        """Return the folder of the project, as the disk names it."""
         folder = self.spaces.folder()
         return None if folder is None else os.path.realpath(folder)
 

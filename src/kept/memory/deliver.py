@@ -24,7 +24,7 @@ from kept.recall import Request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kept.anchors import Call
+    from kept.anchors import ToolCall
     from kept.memory.actions import Said
     from kept.memory.known_errors import KnownFix
 
@@ -95,7 +95,9 @@ class Deliveries:
         noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
         save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
 
-    def for_action(self, call: "Call", listener: Listener, *, may_refuse: bool = True, may_tell: bool = True) -> "Said":
+    def for_action(
+        self, call: "ToolCall", listener: Listener, *, may_refuse: bool = True, may_tell: bool = True
+    ) -> "Said":
         """Write the lines that concern a tool call, or the reason to refuse it; nothing if no memory concerns it."""
         from kept.memory import actions  # not for a prompt, which has less time
 

@@ -29,6 +29,7 @@ from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known
 from kept.writing.extraction import OPEN, ExtractedDraft, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
+from kept.writing.extraction.turn_files import TurnFiles
 from kept.writing.quotes import Quotes
 from kept.writing.values import may_change
 
@@ -187,10 +188,10 @@ def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
 
 def _found_in(messages: Sequence[Message], session: Session) -> Iterable[tuple[ExtractedDraft, Message]]:
     """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
-    by_id = {message.id: message for message in messages}
+    by_id, files = {message.id: message for message in messages}, TurnFiles(messages, session.cwd)
     for found in extract(messages, session.cwd, with_minor=True):
         if (message := by_id[found.message_id]).n > session.shared:
-            yield found, message
+            yield files.given_to(found), message
 
 
 def _as_draft(found: ExtractedDraft, message: Message, session: Session, quotes: Quotes) -> Draft:

@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import Any
 
 from kept import text
-from kept.anchors import Call, is_general
+from kept.anchors import ToolCall, is_general
 from kept.errors import Busy, InvalidInput, KeptError
 from kept.memory import receipts, trust
-from kept.memory.anchors import is_anchored, keys_of
+from kept.memory.anchor_files import is_anchored, keys_of
 from kept.memory.brief import Delivery, delivery_note, memory_line
 from kept.memory.context import Context, Ref, by_uid
-from kept.model import Guard, GuardMode, Memory, Recalled, replace
+from kept.model import CallGuard, GuardMode, Memory, Recalled, replace
 from kept.ports import Storage, Transaction
 from kept.recall import Request
 
@@ -29,7 +29,7 @@ OVERRIDE = "override"
 LAPSE = "guard-lapse"
 
 
-def guard(context: Context, ref: Ref, mode: GuardMode) -> Guard:
+def guard(context: Context, ref: Ref, mode: GuardMode) -> CallGuard:
     """Have tool calls that concern a memory refused once (`stop`), or only tell the memory there (`tell`)."""
     storage, memory = context.find_live(ref)
     done = "Refuse tool calls that concern" if mode == "stop" else "No longer refuse tool calls that concern"
@@ -38,10 +38,10 @@ def guard(context: Context, ref: Ref, mode: GuardMode) -> Guard:
     if mode == "stop":
         _check_can_stop(memory)
 
-    def work(tx: Transaction) -> Guard:
-        known = next((one for one in tx.all(Guard) if one.memory == memory.uid), None)
+    def work(tx: Transaction) -> CallGuard:
+        known = next((one for one in tx.all(CallGuard) if one.memory == memory.uid), None)
         if known is None:
-            return tx.add(Guard(memory=memory.uid, mode=mode, since=tx.stamp.at), "guard")
+            return tx.add(CallGuard(memory=memory.uid, mode=mode, since=tx.stamp.at), "guard")
         return known if known.mode == mode else tx.put(_set(known, mode, tx), "guard")
 
     changed = context.write(storage, work)
@@ -68,7 +68,7 @@ def _check_can_stop(memory: Memory) -> None:
         )
 
 
-def _set(known: Guard, mode: GuardMode, tx: Transaction) -> Guard:
+def _set(known: CallGuard, mode: GuardMode, tx: Transaction) -> CallGuard:
     return replace(known, mode=mode, since=tx.stamp.at, overridden=0)
 
 
@@ -76,12 +76,12 @@ def _is_precise(key: str) -> bool:
     return key[0] in PRECISE and not (key[0] == "c" and is_general(key[2:]))
 
 
-def refusal_of(context: Context, call: Call, keys: Iterable[str], delivery: Delivery) -> str:
+def refusal_of(context: Context, call: ToolCall, keys: Iterable[str], delivery: Delivery) -> str:
     """Return why a call is refused; "" if no guard concerns it, or if it was refused in this session before."""
     named = frozenset(filter(_is_precise, keys))
     for storage in context.readable():
         with storage.reading() as reader:
-            stops = [one for one in reader.all(Guard) if one.mode == "stop"]
+            stops = [one for one in reader.all(CallGuard) if one.mode == "stop"]
             concerned = [(one, memory) for one in stops if (memory := by_uid(reader, one.memory)) is not None]
         for one, memory in concerned:
             if is_anchored(memory) and not named.isdisjoint(keys_of(memory)):
@@ -89,7 +89,7 @@ def refusal_of(context: Context, call: Call, keys: Iterable[str], delivery: Deli
     return ""
 
 
-def _refuse(context: Context, storage: Storage, one: Guard, memory: Memory, name: str, delivery: Delivery) -> str:
+def _refuse(context: Context, storage: Storage, one: CallGuard, memory: Memory, name: str, delivery: Delivery) -> str:
     """Refuse a call, unless that was done before; then count that it was made again."""
     noted = _noted(context, delivery.session)
     if ("refused", name) not in noted:
@@ -101,10 +101,10 @@ def _refuse(context: Context, storage: Storage, one: Guard, memory: Memory, name
     return ""
 
 
-def _count(context: Context, storage: Storage, one: Guard) -> None:
+def _count(context: Context, storage: Storage, one: CallGuard) -> None:
     """Count that a refused call was made again; the last time the guard becomes one that only tells."""
     with storage.writing(context.stamp()) as tx:
-        current = tx.get(Guard, one.id)
+        current = tx.get(CallGuard, one.id)
         if current is None or current.mode != "stop":
             return
         if current.overridden + 1 < MOST_OVERRIDES:
@@ -136,5 +136,5 @@ def _note(context: Context, memories: Sequence[Memory], block: str, delivery: De
     return False
 
 
-def _digest(call: Call) -> str:
+def _digest(call: ToolCall) -> str:
     return text.digest("\0".join((*call.files, "\0", *call.commands, "\0", call.text)))

@@ -29,9 +29,9 @@ from kept.model import (
     TRUSTS,
     Alias,
     Allowance,
+    CallGuard,
     Conflict,
     Event,
-    Guard,
     Memory,
     Message,
     Record,
@@ -373,7 +373,7 @@ class Joiner:
         if piece.noun is Allowance and not self._options.may_allow:
             self._refuse("not_allowed")
             return
-        if piece.noun is Guard and self._options.most_trust != "user":  # only a person makes or ends one
+        if piece.noun is CallGuard and self._options.most_trust != "user":  # only a person makes or ends one
             self._refuse("not_allowed")
             return
         theirs, history = self._cleaner.clean(piece.record, piece.history)

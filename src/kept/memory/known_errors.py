@@ -5,18 +5,18 @@ Signature first: the message without numbers, paths and times, as extraction has
 that names the same identifier, or shares several telling words with the message. Rule: better no fix than a wrong one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from kept import text
-from kept.anchors import Call, keys_of_call
+from kept.anchors import ToolCall, keys_of_call
 from kept.errors import InvalidInput
 from kept.memory import knowledge
-from kept.memory.anchors import KINDS, Anchors, is_anchored, keys_of
+from kept.memory.anchor_files import KINDS, Anchors, is_anchored, keys_of
 from kept.memory.context import Context, Memories
 from kept.model import Memory
-from kept.ports import LIVE, Reader, Where
+from kept.ports import LIVE, Reader, Storage, Where
 from kept.recall.stems import COMMON, WORTHLESS
 from kept.writing.extraction.failures import error_message, signature_of
 
@@ -90,17 +90,27 @@ def _by_names(context: Context, output: str, command: str) -> list[KnownFix]:
     if home is None:
         return []
     anchors = Anchors(home, [storage.space for storage in storages])
-    named = [key for key in keys_of_call(Call(text=output)) if key[2:].rpartition(".")[2] not in _GENERAL]
-    named += [key for key in keys_of_call(Call(commands=[command])) if key[0] == "c" and " " in key]
+    named = {key: anchors.ids(key) for key in _names_in(output, command)}
     found: list[_Likeness] = []
     for storage in storages:
-        ids = {key: own for key in named if 0 < len(own := anchors.ids(key).get(storage.space, [])) <= FEW}
-        with storage.reading() as reader:
-            words = _telling(reader, error_message(output) or output)
-            candidates = {one.id: one for one in _candidates(reader, ids, words) if is_anchored(one)}
-        found += [_likeness(memory, frozenset(ids), words) for memory in candidates.values()]
+        found += _likenesses_in(storage, {key: ids.get(storage.space, []) for key, ids in named.items()}, output)
     found.sort(key=lambda one: (-one.worth, -one.memory.id))
     return [KnownFix(memory=one.memory, why=one.why) for one in found if one.worth >= ENOUGH_WORDS]
+
+
+def _names_in(output: str, command: str) -> list[str]:
+    """Return the keys of the identifiers in an output, and of the command that failed."""
+    named = [key for key in keys_of_call(ToolCall(text=output)) if key[2:].rpartition(".")[2] not in _GENERAL]
+    return named + [key for key in keys_of_call(ToolCall(commands=[command])) if key[0] == "c" and " " in key]
+
+
+def _likenesses_in(storage: Storage, named: Mapping[str, list[int]], output: str) -> "list[_Likeness]":
+    """Return how much of an error the memories of one space name."""
+    ids = {key: own for key, own in named.items() if 0 < len(own) <= FEW}
+    with storage.reading() as reader:
+        words = _telling(reader, error_message(output) or output)
+        candidates = {one.id: one for one in _candidates(reader, ids, words) if is_anchored(one)}
+    return [_likeness(memory, frozenset(ids), words) for memory in candidates.values()]
 
 
 class _Likeness(Struct, frozen=True):

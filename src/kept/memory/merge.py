@@ -17,7 +17,7 @@ from kept.exchange.joining import MERGE
 from kept.exchange.portable import piece_of
 from kept.memory.joiner import Joiner, JoinOptions
 from kept.memory.pieces import message_pieces, parents_first
-from kept.model import Actor, Alias, Allowance, Conflict, Guard, Memory, Record, Session, Task
+from kept.model import Actor, Alias, Allowance, CallGuard, Conflict, Memory, Record, Session, Task
 from kept.ports import ANYWHERE, Clock, Reader, Stamp, Storage, Transaction
 from kept.projects import Projects, refuse_same
 from kept.projects.home import Home
@@ -92,7 +92,7 @@ def _move(giver: Storage, taker: Storage, giver_id: str, stamp: Stamp) -> Joiner
             for memory in batch:
                 _leave(tx, memory, heirs)
     with giver.reading() as reader:
-        small = [record for noun in (Alias, Task, Allowance, Guard) for record in reader.all(noun)]
+        small = [record for noun in (Alias, Task, Allowance, CallGuard) for record in reader.all(noun)]
         rest = [*_open_conflicts(reader), *small]
     joiner.take(piece_of(giver.space, record) for record in rest)
     return joiner

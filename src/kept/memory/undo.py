@@ -15,7 +15,7 @@ from kept.memory import guards, trust
 from kept.memory.context import Context, Events, Ref, Storages, by_uid, global_first
 from kept.memory.narratives import Turn, last_turn
 from kept.memory.write import check_not_cited
-from kept.model import GLOBAL, Allowance, Event, Guard, Memory, Record, Session, Tier
+from kept.model import GLOBAL, Allowance, CallGuard, Event, Memory, Record, Session, Tier
 from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.storage.shared import check_limit
 from kept.writing.pipeline import distrusted
@@ -54,7 +54,7 @@ def undo(context: Context, event: Ref | None) -> Events:
                 plan = _plan(reader, group, at)  # where it touches two spaces: in both of them, or in none
                 if any(step.noun is Allowance and step.record is not None for step in plan):
                     context.agree_to_allow("Store a value that looks like a secret as it is from now on, once again?")
-                if any(step.noun is Guard for step in plan):
+                if any(step.noun is CallGuard for step in plan):
                     guards.check_person(context, "Undo a change of a guard?")
     stamp = context.stamp(undoes=group, shared=any(storage.space == GLOBAL for storage in touched))
     return [event for storage in global_first(touched) for event in _undo_in(context, storage, group, stamp)]

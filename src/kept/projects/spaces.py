@@ -89,7 +89,7 @@ class Spaces(Protocol):
         return []
 
     def home(self) -> Path | None:
-        """The home that the spaces are in; None for a portable file."""
+        """Return the home that the spaces are in; None for a portable file."""
         return None
 
     def settings_file(self) -> Path | None:

@@ -20,7 +20,20 @@ from msgspec import Struct, field
 
 from kept import bm25, journal, text, vectors
 from kept.errors import Busy, StorageError
-from kept.model import Alias, Allowance, Conflict, Event, Guard, Memory, Message, Pause, Record, Session, Task, replace
+from kept.model import (
+    Alias,
+    Allowance,
+    CallGuard,
+    Conflict,
+    Event,
+    Memory,
+    Message,
+    Pause,
+    Record,
+    Session,
+    Task,
+    replace,
+)
 from kept.ports import (
     ANYWHERE,
     LIVE,
@@ -79,7 +92,7 @@ class State(Struct):
     aliases: dict[int, Alias] = {}
     pauses: dict[int, Pause] = {}
     allowances: dict[int, Allowance] = {}
-    guards: dict[int, Guard] = {}
+    guards: dict[int, CallGuard] = {}
     sessions: dict[int, Session] = {}
     tasks: dict[int, Task] = {}
     messages: dict[str, tuple[Message, ...]] = {}
@@ -111,7 +124,7 @@ _TABLES: Mapping[type[Record], str] = {
     Alias: "aliases",
     Pause: "pauses",
     Allowance: "allowances",
-    Guard: "guards",
+    CallGuard: "guards",
     Session: "sessions",
     Task: "tasks",
 }

@@ -2,6 +2,7 @@
 
     agents      the events, fields and answers of each agent, as data
     calls       the tool call in an input: its files, commands and new text; its error
+    concerns    whether a memory may concern a tool call, told by a small file
     places      the home of Kept and the homes of agents, found without imports
     wire        JSON without the json module
     work        the files of a session's last tool calls, and the tasks of its sub-agents

@@ -4,7 +4,7 @@ Agents name their tools and fields differently; the names do not collide, so one
 Rule: a call that only reads is none.
 """
 
-from kept.anchors import Call
+from kept.anchors import ToolCall
 from kept.entrypoints.hook.agents import field, text_of, without_halves
 from kept.entrypoints.hook.wire import decoded
 
@@ -22,7 +22,8 @@ EDITS = (
 SHELLS = ("Bash", "run_shell_command", "bash", "shell", "exec_command", "powershell")
 DELEGATES = ("Agent", "Task", "spawn_agent", "task", "agent", "invoke_agent")  # these start a sub-agent
 _PATH_FIELDS = ("file_path", "notebook_path", "filePath", "path")
-_TEXT_FIELDS = ("content", "new_string", "new_source", "newString", "new_str", "file_text", "insert_line", "patchText")
+_TEXT_FIELDS = ("content", "new_string", "new_source", "newString", "new_str", "file_text", "patchText")
+_PATCH_FIELDS = ("command", "input")
 _TASK_FIELDS = ("prompt", "message", "task")
 _PATCH = "*** Begin Patch"
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
@@ -31,22 +32,26 @@ _ERROR_WORDS = ("error", "traceback", "exception", "failed", "fatal", "panic", "
 _LOOKED_AT = 4_000  # characters, at each end of an output
 
 
-def call_of(given: "Mapping[str, Any]") -> "Call | None":
+def call_of(given: "Mapping[str, Any]") -> "ToolCall | None":
     """Return the tool call of an event, if it edits, writes or runs; None for any other."""
     tool, arguments = field(given, "tool"), _arguments(given)
     if tool in SHELLS:
         return _command_call(arguments)
-    if tool not in EDITS:
-        return None
-    texts = [*_texts(arguments), *(text for edit in _edits(arguments) for text in _texts(edit))]
-    patches = [
-        text for text in (*texts, text_of(arguments.get("command")), text_of(arguments.get("input"))) if _PATCH in text
-    ]
+    return _edit_call(arguments) if tool in EDITS else None
+
+
+def _edit_call(arguments: "Mapping[str, Any]") -> "ToolCall | None":
+    """Return the call of an edit: its files and new texts, or those of the patch that it is given."""
     files = [text_of(arguments.get(name)) for name in _PATH_FIELDS]
-    files += [file for patch in patches for file in _patched_files(patch)]
-    plain = [text for text in texts if text not in patches] + [_added_lines(patch) for patch in patches]
+    new: list[str] = []
+    patches = [text_of(arguments.get(name)) for name in _PATCH_FIELDS]
+    texts = [text for one in (arguments, *_edits(arguments)) for text in _texts(one)]
+    for text in (*texts, *(patch for patch in patches if _PATCH in patch)):
+        is_patch = _PATCH in text
+        files += _patched_files(text) if is_patch else ()
+        new.append(_added_lines(text) if is_patch else text)
     found = tuple(dict.fromkeys(file for file in files if file))
-    return Call(found, (), "\n".join(plain)) if found else None
+    return ToolCall(found, (), "\n".join(new)) if found else None
 
 
 def task_of(given: "Mapping[str, Any]") -> str:
@@ -71,7 +76,7 @@ def _arguments(given: "Mapping[str, Any]") -> "Mapping[str, Any]":
     return {}
 
 
-def _command_call(arguments: "Mapping[str, Any]") -> "Call | None":
+def _command_call(arguments: "Mapping[str, Any]") -> "ToolCall | None":
     """Return the call of a shell: its command, or the patch that it applies."""
     command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, list):  # ["bash", "-lc", "…"]
@@ -80,9 +85,9 @@ def _command_call(arguments: "Mapping[str, Any]") -> "Call | None":
     if not command.strip():
         return None
     if _PATCH not in command:
-        return Call((), (command,))
+        return ToolCall((), (command,))
     rest = command.partition("apply_patch")[0].strip()
-    return Call(tuple(_patched_files(command)), (rest,) if rest else (), _added_lines(command))
+    return ToolCall(tuple(_patched_files(command)), (rest,) if rest else (), _added_lines(command))
 
 
 def _edits(arguments: "Mapping[str, Any]") -> "list[Mapping[str, Any]]":

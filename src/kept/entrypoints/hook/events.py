@@ -146,8 +146,8 @@ class Occasion:
 
         Nothing is imported before a small file says that a memory may concern the call.
         """
-        from kept.anchors import concerns  # these two not for a prompt, which has no call
-        from kept.entrypoints.hook.calls import call_of, failure_of, task_of
+        from kept.entrypoints.hook.calls import call_of, failure_of, task_of  # not for a prompt, which has no call
+        from kept.entrypoints.hook.concerns import concerns  # likewise
 
         home, given = kept_home(os.environ), self._given
         call, tells = call_of(given), AGENTS[self.agent].tells_before == (self.kind == "action")

@@ -1,15 +1,17 @@
 """Open the memory at an event: the modules that a hook imports late, and how they are made cheaper.
 
 An agent starts this program at every prompt and waits for it, so each module counts. Modules are imported in stages
-(Python alone has 34 modules and takes 10 ms of CPU, on a machine where a prompt takes 70):
+(Python alone has 33 modules and takes 10 ms of CPU, on a machine where a prompt takes 80):
 
     stage    modules    CPU  imported by              for
-    program     + 31   8 ms  the package              every event; enough for a compaction or the end of a session
-    memory      + 59  20 ms  this module, at its top  events with an answer, and the end of a turn
-    answer      + 34   9 ms  EventMemory.text         the start of a session, a prompt, an error
+    program     + 11   2 ms  the package              every event; enough for the end of a session
+    call         + 4   1 ms  events, startup          tool calls; enough for one that no memory concerns
+    memory      + 75  25 ms  this module, at its top  events with an answer, and the end of a turn
+    answer      + 35  10 ms  EventMemory              the start of a session, a prompt, a call, an error
     nudge       + 69  29 ms  EventMemory.nudge        the end of a turn, if the setting `nudge` allows it
 
-`events` imports this module inside a function; all other modules of this package have their imports at their top.
+`events` imports this module inside a function, because `json`, `re` and `threading` are part of the third stage: a tool
+call does without them.
 
 msgspec and pathlib load modules that a hook never uses: ids and decimals as types to be checked for, schemas, links.
 They take 7 ms, a third of a bare Python. While the two are imported, empty stand-ins take the places of these modules,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Self
 
-    from kept.anchors import Call
+    from kept.anchors import ToolCall
     from kept.memory.deliver import Listener
 
 _UNQUOTED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/"
@@ -136,7 +138,7 @@ class EventMemory:
             return deliveries.for_error(words, listener, call.commands[0] if call and call.commands else "")
         return deliveries.at_start(listener)
 
-    def said_of_call(self, call: "Call | None", error: str, *, is_before: bool, tells: bool) -> "tuple[str, str]":
+    def said_of_call(self, call: "ToolCall | None", error: str, *, is_before: bool, tells: bool) -> "tuple[str, str]":
         """Return the text for a tool call or its error, and the reason to refuse it; both are "" almost always."""
         listener = self._listener()
         if listener is None:

@@ -8,7 +8,7 @@ from kept.memory import change, guards, promotion, undo
 from kept.memory.context import Context, Events
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import MAX_TEXT_CHARS, Ref, about
-from kept.model import Event, Guard, GuardMode, Memory, Receipt, Tier
+from kept.model import CallGuard, Event, GuardMode, Memory, Receipt, Tier
 
 AFTER = Returns(Memory, "The memory after it.")
 
@@ -103,7 +103,7 @@ def promote(context: Context, asked: Promote) -> Receipt:
     return promotion.promote(context, asked.ref, asked.to)
 
 
-def guard(context: Context, asked: MakeGuard) -> Guard:
+def guard(context: Context, asked: MakeGuard) -> CallGuard:
     """Have tool calls refused that concern a memory, or end that."""
     return guards.guard(context, asked.ref, asked.mode)
 
@@ -234,7 +234,7 @@ GUARD = Verb(
     request=MakeGuard,
     run=guard,
     effect="writes",
-    returns=Returns(Guard, "The guard: its memory by uid, its mode, since when, and how often it was passed."),
+    returns=Returns(CallGuard, "The guard: its memory by uid, its mode, since when, and how often it was passed."),
     python="guard",
     cli="guard",
     mcp=NotHere("Only a person decides which calls of an agent are refused."),

@@ -16,7 +16,7 @@ from typing import Any, cast
 import apsw
 import msgspec
 
-from kept.model import Alias, Allowance, Conflict, Event, Guard, Memory, Pause, Record, Session, Source, Task
+from kept.model import Alias, Allowance, CallGuard, Conflict, Event, Memory, Pause, Record, Session, Source, Task
 from kept.ports import Prepared, R, Where
 from kept.storage.shared import damaged as damaged
 from kept.storage.shared import index_of, prepare
@@ -80,7 +80,7 @@ _SMALL_TABLES: Mapping[type[Record], str] = {
     Task: "tasks",
     Pause: "pauses",
     Allowance: "allowances",
-    Guard: "guards",
+    CallGuard: "guards",
 }
 # Fields of small nouns that are lists, hence JSON.
 _LISTS = ("expands_to", "acceptance_criteria", "blocked_by", "findings", "promoted")

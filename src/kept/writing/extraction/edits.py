@@ -89,7 +89,7 @@ class Edits:
         paths = {path for each in messages if each.input and (path := _first(each.input, _PATH_KEYS))}
         self._root = (folder or "").rstrip("/") or _project_folder(paths)
         self._in_text = re.compile(rf"(?<![\w./~-]){re.escape(self._root)}/(?=[\w.])") if self._root else None
-        self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
+        self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if is_code(path)}
 
     def add(self, edit: Edit) -> tuple[str, list[str]]:
         """Return the relative path of the edited file, and its new lines."""
@@ -112,12 +112,18 @@ class Edits:
             name = found.removeprefix("./")
             if name in self._by_name:
                 named.append(self._by_name[name])
-            elif "/" in name and _is_code(name):
+            elif "/" in name and is_code(name):
                 named.append(self.relative(name))
         return tuple(dict.fromkeys(named))[:MAX_FILES]
 
 
-def _is_code(path: str) -> bool:
+def path_in(call: Message) -> str | None:
+    """Return the path of the file that a tool call reads or writes, if it names one."""
+    return _first(call.input or {}, _PATH_KEYS)
+
+
+def is_code(path: str) -> bool:
+    """Return True for a path with the ending of a file that people write."""
     return path.rsplit(".", 1)[-1] in _CODE_ENDINGS
 
 

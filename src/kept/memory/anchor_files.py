@@ -22,7 +22,6 @@ from kept.anchors import (
     found_in,
     hashed,
     keys_of_memory,
-    read_file,
 )
 from kept.errors import KeptError
 from kept.model import Event, Memory, replace
@@ -54,7 +53,7 @@ def keys_of(memory: Memory) -> list[str]:
 
 
 def follow(home: Path | None, storage: Storage, place: str | None = None) -> None:
-    """Bring the file of a space up to date. `place` is the folder of the project, by which a hook finds the file.
+    """Bring the file of a space up to date. `place` is the folder of the project, so that a hook finds the file.
 
     A file that cannot be written is left as it is: the next change brings it up to date.
     """
@@ -115,7 +114,7 @@ class _AnchorFile:
             replace_file(Path(path), name.encode())
 
     def _catch_up(self, reader: Reader, path: Path) -> None:
-        data = read_file(str(path))
+        data = read_file(path)
         events = _events_since(reader, data)
         if events is None:
             newest = reader.events(newest_first=True, limit=1)
@@ -168,6 +167,13 @@ class _AnchorFile:
         while data[end + 4 : end + RECORD_BYTES] == number:
             end += RECORD_BYTES
         return place, end
+
+
+def read_file(path: str | Path) -> bytes:
+    """Return the content of a file; b"" if there is none."""
+    with suppress(OSError):
+        return Path(path).read_bytes()
+    return b""
 
 
 def _all_live(reader: Reader) -> Iterator[Memory]:

@@ -1,0 +1,65 @@
+"""Whether a memory may concern a tool call, told by the small files of anchors, without opening the memory.
+
+`memory.anchor_files` writes the files. Rule: cheap. A hook asks this at every tool call, and mostly the answer is no.
+"""
+
+import os
+
+from kept.anchors import (
+    FOLDER,
+    HEADER_BYTES,
+    KEY_FILE,
+    PLACE_PREFIX,
+    ToolCall,
+    file_name,
+    found_in,
+    hashed,
+    keys_of_call,
+)
+
+MOST_FOLDERS_UP = 40
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a file; b"" if there is none."""
+    try:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return b""
+    try:
+        data = os.read(file, os.fstat(file).st_size)
+    finally:
+        os.close(file)
+    return data
+
+
+def place_of(folder: str, key: bytes, cwd: str) -> "tuple[str, str]":
+    """Return the root of the project around a folder of the disk, and the file of its space; "" if none is known."""
+    here = os.path.realpath(cwd)
+    for _ in range(MOST_FOLDERS_UP):
+        if name := read_file(f"{folder}/{PLACE_PREFIX}{file_name(key, here)}"):
+            return here, name.decode("ascii", "replace")
+        above = os.path.dirname(here)  # noqa: PTH120 (pathlib is slow to import)
+        if above == here:
+            break
+        here = above
+    return "", ""
+
+
+def concerns(home: str, cwd: str, call: ToolCall) -> bool:
+    """Return True if a memory may concern the tool call: only then is it worth opening the memory.
+
+    True also if KEPT_PROJECT chooses the project, because a place on the disk does not tell which one that is.
+    """
+    folder = f"{home}/{FOLDER}"
+    key = read_file(f"{folder}/{KEY_FILE}")
+    if not key:
+        return False
+    if os.environ.get("KEPT_PROJECT"):
+        return True
+    root, own = place_of(folder, key, cwd)
+    spaces = [read_file(f"{folder}/{name}") for name in (own, file_name(key, "global")) if name]
+    if not any(len(data) > HEADER_BYTES for data in spaces):
+        return False
+    keys = keys_of_call(call, root)
+    return any(found_in(data, hashed(key, name)) for data in spaces for name in keys)
