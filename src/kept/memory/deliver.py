@@ -94,6 +94,11 @@ class Deliveries:
         noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
         save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
 
+    def follow(self) -> None:
+        """Bring the anchors up to date: other machines may have changed memories."""
+        for storage in self._context.readable():
+            self._context.follow(storage)
+
     def for_action(self, call: ToolCall, listener: Listener) -> "Said":
         """Write the lines that concern a tool call, or the reason to refuse it; nothing if no memory concerns it."""
         from kept.memory import actions  # not for a prompt, which has less time

@@ -171,6 +171,7 @@ def _upkeep(agent: str, cwd: str) -> None:
     with suppress(KeptError), open_memory(project=cwd, actor=actor) as memory:
         memory.files.take_edits()
         memory.store.finish_sessions()
+        memory.deliveries.follow()
 
 
 if __name__ == "__main__":
