@@ -21,7 +21,9 @@ FOLDER = "hook/anchors"  # in the home
 KEY_FILE = "key"  # the random key of the hashes
 PLACE_PREFIX = "at-"  # of a file that says which space a folder of the disk belongs to
 MAGIC = b"KEPTANC1"
-HEADER_BYTES = 24  # MAGIC, the number of the journal's last event in here, the beginning of its hash
+MARK_BYTES = 24  # MAGIC, the number of the journal's last event in here, the beginning of its hash
+BITMAP_BYTES = 32_768  # a bit for each hash by its first bits: most hashes that are looked for are not there
+HEADER_BYTES = MARK_BYTES + BITMAP_BYTES
 RECORD_BYTES = 8  # a hash of four bytes, the id of a memory of four
 MAX_TEXT_CHARS = 20_000  # of the new text of an edit
 MAX_COMMAND_CHARS = 2_000
@@ -483,9 +485,18 @@ def file_name(key: bytes, name: str) -> str:
     return blake2b(name.encode("utf-8", "surrogatepass"), key=key, digest_size=12).hexdigest()
 
 
+def bit_of(mark: bytes) -> "tuple[int, int]":
+    """Return the place of the byte in the bitmap that stands for a hash, and the bit in it."""
+    number = int.from_bytes(mark[:3], "little") % (BITMAP_BYTES * 8)
+    return number >> 3, 1 << (number & 7)
+
+
 def found_in(data: bytes, mark: bytes) -> "list[int]":
     """Return the ids of the memories that have the key with this hash, in the order of the file."""
     ids: list[int] = []
+    at, bit = bit_of(mark)
+    if len(data) < HEADER_BYTES or not data[MARK_BYTES + at] & bit:
+        return ids
     place = data.find(mark, HEADER_BYTES)
     while place >= 0:
         if place % RECORD_BYTES == 0:

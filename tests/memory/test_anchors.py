@@ -211,3 +211,12 @@ def test_the_keys_of_a_call_are_made_almost_without_imports() -> None:
     program = "import sys; before = set(sys.modules); import kept.anchors; print(*sorted(set(sys.modules) - before))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(ran.stdout.split()) <= {"kept", "kept.anchors", "_blake2", "itertools"}
+
+
+def test_changes_that_another_machine_made_are_followed_in_the_background(home: Path, memory: kept.Kept) -> None:
+    memory.remember("Totals are in cents", kind="decision", files=["src/a.py"])
+    for path in (home / "hook/anchors").glob("?" * 24):
+        path.unlink()  # as if the memories had come from elsewhere
+    assert not concerns(home, files=["src/a.py"])
+    memory.deliveries.follow()
+    assert concerns(home, files=["src/a.py"])

@@ -207,6 +207,7 @@ NO_DOORS = {
     "subscribe",
     "together",
     "import_transcripts",
+    "deliveries.follow",
     "deliveries.on_compaction",
     "store.restore",
     "store.backup",

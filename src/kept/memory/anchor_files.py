@@ -12,12 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from kept.anchors import (
+    BITMAP_BYTES,
     FOLDER,
     HEADER_BYTES,
     KEY_FILE,
     MAGIC,
+    MARK_BYTES,
     PLACE_PREFIX,
     RECORD_BYTES,
+    bit_of,
     file_name,
     found_in,
     hashed,
@@ -115,11 +118,13 @@ class _AnchorFile:
 
     def _catch_up(self, reader: Reader, path: Path) -> None:
         data = read_file(path)
+        data = data[: len(data) - len(data) % RECORD_BYTES]  # a writer that was killed may have left half a record
         events = _events_since(reader, data)
         if events is None:
             newest = reader.events(newest_first=True, limit=1)
-            mark = _mark_of(newest[0]) if newest else MAGIC.ljust(HEADER_BYTES, b"\0")
-            replace_file(path, mark + b"".join(self._runs(_all_live(reader))))
+            mark = _mark_of(newest[0]) if newest else MAGIC.ljust(MARK_BYTES, b"\0")
+            runs = b"".join(self._runs(_all_live(reader)))
+            replace_file(path, mark + _bitmap(bytes(BITMAP_BYTES), runs) + runs)
             return
         if not events:
             return
@@ -127,14 +132,15 @@ class _AnchorFile:
         uids = dict.fromkeys(event.subject for event in events if ":" not in event.subject)
         changed, added = self._changed(reader, data, uids)
         if changed is not None:
-            replace_file(path, mark + changed[HEADER_BYTES:] + added)
+            runs = changed[HEADER_BYTES:] + added
+            replace_file(path, mark + _bitmap(bytes(BITMAP_BYTES), runs) + runs)
             return
         with os.fdopen(os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)), "wb", 0) as file:
             if added:  # before the header: what is added twice is noticed, what is missed is not
-                file.seek(len(data) - len(data) % RECORD_BYTES)
+                file.seek(len(data))
                 file.write(added)
             file.seek(0)
-            file.write(mark)
+            file.write(mark + _bitmap(data[MARK_BYTES:HEADER_BYTES], added) if added else mark)
 
     def _changed(self, reader: Reader, data: bytes, uids: Iterable[str]) -> tuple[bytes | None, bytes]:
         """Return the file without the runs that no longer hold, None if all of them do, and the runs to add."""
@@ -142,7 +148,7 @@ class _AnchorFile:
         for uid in uids:
             memory = next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
             run = b"".join(self._runs([memory] if memory is not None else []))
-            start, end = self._run_of(kept, uid)
+            start, end = self._run_of(kept, uid, memory)
             if kept[start:end] == run:
                 continue
             kept = kept[:start] + kept[end:]
@@ -155,9 +161,11 @@ class _AnchorFile:
                 number = memory.id.to_bytes(4, "little")
                 yield b"".join(hashed(self._key, key) + number for key in (f"u:{memory.uid}", *keys))
 
-    def _run_of(self, data: bytes, uid: str) -> tuple[int, int]:
+    def _run_of(self, data: bytes, uid: str, memory: Memory | None) -> tuple[int, int]:
         """Return where the run of a memory begins and ends; both are 0 if it has none."""
         mark = hashed(self._key, f"u:{uid}")
+        if memory is not None and memory.id <= MAX_ID:  # surer than the hash alone, if the memory was not erased
+            mark += memory.id.to_bytes(4, "little")
         place = data.find(mark, HEADER_BYTES)
         while place >= 0 and place % RECORD_BYTES:
             place = data.find(mark, place + 1)
@@ -174,6 +182,15 @@ def read_file(path: str | Path) -> bytes:
     with suppress(OSError):
         return Path(path).read_bytes()
     return b""
+
+
+def _bitmap(known: bytes, runs: bytes) -> bytes:
+    """Return the bitmap with the bits of more records."""
+    bits = bytearray(known)
+    for start in range(0, len(runs), RECORD_BYTES):
+        at, bit = bit_of(runs[start : start + 3])
+        bits[at] |= bit
+    return bytes(bits)
 
 
 def _all_live(reader: Reader) -> Iterator[Memory]:
@@ -194,6 +211,6 @@ def _events_since(reader: Reader, data: bytes) -> list[Event] | None:
         return None
     followed = int.from_bytes(data[8:16], "little")
     events = reader.events(after=followed - 1, limit=MOST_EVENTS + 2)
-    if not events or _mark_of(events[0]) != data[:HEADER_BYTES] or len(events) > MOST_EVENTS + 1:
+    if not events or _mark_of(events[0]) != data[:MARK_BYTES] or len(events) > MOST_EVENTS + 1:
         return None
     return events[1:]

@@ -90,6 +90,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     signals: Signals = field(default_factory=Signals)
     held: Stamp | None = None  # of changes that belong together
     seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
+    followed: set[str] = field(default_factory=set)  # spaces whose anchors know the place of the project
     at_close: list[Callable[[], None]] = field(default_factory=list)
     latencies: "Latencies | None" = None  # how long the last recalls took, once there was one
     tend: "Callable[[Context], None] | None" = None  # a little upkeep after a recall, where that is due
@@ -354,7 +355,9 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Bring the anchors of a space up to date, so that hooks find the memories that concern a tool call."""
         from kept.memory import anchor_files  # not for a recall or a prompt, which change nothing
 
-        anchor_files.follow(self.spaces.home(), storage, None if storage.space == GLOBAL else self.place)
+        is_known = storage.space == GLOBAL or storage.space in self.followed
+        anchor_files.follow(self.spaces.home(), storage, None if is_known else self.place)
+        self.followed.add(storage.space)
 
     @cached_property
     def place(self) -> str | None:

@@ -95,6 +95,11 @@ class Deliveries:
         noted |= brief.delivery_note(self._context, listener.delivery("compaction"), "", ())
         save_notes(self._context.readable(), self._context.now(), body=noted, named=(), session=listener.session)
 
+    def follow(self) -> None:
+        """Bring the anchors up to date: other machines may have changed memories."""
+        for storage in self._context.readable():
+            self._context.follow(storage)
+
     def for_action(
         self, call: "ToolCall", listener: Listener, *, may_refuse: bool = True, may_tell: bool = True
     ) -> "Said":

@@ -172,6 +172,7 @@ def _upkeep(agent: str, cwd: str) -> None:
         memory.files.take_edits()
         memory.store.finish_sessions()
         memory.vectors.keep_up()
+        memory.deliveries.follow()
 
 
 if __name__ == "__main__":
