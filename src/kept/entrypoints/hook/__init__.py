@@ -1,7 +1,7 @@
 """The hook program: `kept-hook AGENT EVENT`, which agents run at their events. Input and answer are JSON.
 
     agents      the events, fields and answers of each agent, as data
-    calls       the tool call in an input: its files, commands and new text; its error
+    tool_calls  the tool call in an input: its files, commands and new text; its error
     concerns    whether a memory may concern a tool call, told by a small file
     places      the home of Kept and the homes of agents, found without imports
     wire        JSON without the json module
@@ -24,7 +24,8 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from kept.entrypoints.hook.agents import AGENTS
-from kept.entrypoints.hook.events import LATE, Occasion, note_misnamed
+from kept.entrypoints.hook.events import Occasion, note_misnamed
+from kept.entrypoints.hook.places import LATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from kept.entrypoints.hook.agents import (
     session_of,
     stop_answer_of,
 )
-from kept.entrypoints.hook.places import is_agents_own, kept_home
+from kept.entrypoints.hook.places import MISNAMED, is_agents_own, kept_home
 from kept.entrypoints.hook.wire import decoded, encoded
 
 if sys.platform == "win32":
@@ -30,7 +30,8 @@ if sys.platform == "win32":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from types import ModuleType
     from typing import Any, BinaryIO
 
     from kept.entrypoints.hook.startup import EventMemory
@@ -42,8 +43,6 @@ BACKGROUND = (
     "from kept.entrypoints.hook.background import main; main()"
 )
 THIS = f"{os.sep}kept{os.sep}entrypoints{os.sep}hook{os.sep}events.py"
-LATE = "Not done within"  # how the failure of a hook begins that ran out of time
-MISNAMED = "hook/misnamed"  # in the home: a file for every agent or event that is not known
 MOST_MISNAMED = 20  # files
 MOST_MARKS = 500  # files; see _Mark
 STARTED = "/hook/started"  # in the home: a mark for every background process that has not ended well
@@ -127,7 +126,7 @@ class Occasion:
         with self._open() as memory:
             self.takes_longer = is_first or memory.is_in_database
             texts = [memory.text("start", "")] if is_first else []
-            texts.append(memory.text(self.kind, words))
+            texts.append(memory.text(self.kind, words, self._command() if self.kind == "failure" else ""))
             return answer_of(self.agent, self.event, "\n\n".join(filter(None, texts)))
 
     def _words(self) -> str:
@@ -137,35 +136,38 @@ class Occasion:
         if self.kind == "prompt":
             prompt = field(self._given, "prompt")[:MOST_CHARS]
             return "" if not prompt.strip() or prompt.lstrip().startswith(WRITTEN_BY_HOSTS) else prompt
-        from kept.entrypoints.hook.calls import failure_of  # not for a prompt, which has no call
-
-        return failure_of(self.agent, self.kind, self._given)
+        return _tool_calls().failure_of(self.agent, self.kind, self._given)
 
     def _answer_to_call(self) -> str:
         """Answer before or after a tool call: a refusal, the lines that concern it, the fix of its error.
 
         Nothing is imported before a small file says that a memory may concern the call.
         """
-        from kept.entrypoints.hook.calls import call_of, failure_of, task_of  # not for a prompt, which has no call
-        from kept.entrypoints.hook.concerns import concerns  # likewise
-
-        home, given = kept_home(os.environ), self._given
-        call, tells = call_of(given), AGENTS[self.agent].tells_before == (self.kind == "action")
-        if self.kind == "action":
-            session = session_of(given)
-            work.note_task(home, session, task_of(given))
-            work.note_files(home, session, call.files if call else ())
-        error = failure_of(self.agent, self.kind, given) if self.kind == "result" else ""
-        if not (
-            home and call and (tells or self.kind == "action") and concerns(home, project_of(self.agent, given), call)
-        ):
+        calls, is_before = _tool_calls(), self.kind == "action"
+        call, tells = calls.call_of(self._given), AGENTS[self.agent].tells_before == is_before
+        if is_before:
+            self._note_work(call.files if call else ())
+        error = "" if is_before else calls.failure_of(self.agent, self.kind, self._given)
+        home, project = kept_home(os.environ), project_of(self.agent, self._given)
+        if not (home and call and (tells or is_before) and calls.concerns(home, project, call)):
             call = None
         if call is None and not error:
             return ""
         with self._open() as memory:
             self.takes_longer = memory.is_in_database
-            said = memory.said_of_call(call, error, is_before=self.kind == "action", tells=tells)
+            said = memory.said_of_call(call, error, self._command(), is_before=is_before, tells=tells)
         return refusal_of(self.agent, self.event, said[1]) or answer_of(self.agent, self.event, said[0])
+
+    def _command(self) -> str:
+        """Return the command of the tool call of this event; "" if it has none."""
+        call = _tool_calls().call_of(self._given)
+        return str(call.commands[0]) if call and call.commands else ""
+
+    def _note_work(self, files: "Sequence[str]") -> None:
+        """Note the files of a tool call, and the task that it gives to a sub-agent."""
+        home, session = kept_home(os.environ), session_of(self._given)
+        work.note_task(home, session, _tool_calls().task_of(self._given))
+        work.note_files(home, session, files)
 
     def _note_compaction(self) -> None:
         """Note that the context of the session is lost, if the agent does not say so at a new start."""
@@ -177,6 +179,12 @@ class Occasion:
         from kept.entrypoints.hook.startup import EventMemory  # the expensive part of the start: `startup` says why
 
         return EventMemory(self.agent, self.event, self._given)
+
+
+def _tool_calls() -> "ModuleType":
+    from kept.entrypoints.hook import tool_calls  # not for a prompt, which has no call
+
+    return tool_calls
 
 
 def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, Any]":

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kept.entrypoints.hook.agents import AGENTS
-from kept.entrypoints.hook.events import LATE, MISNAMED
+from kept.entrypoints.hook.places import LATE, MISNAMED
 from kept.entrypoints.hook.work import FOLDER as WORK
 from kept.entrypoints.hook.work import KEPT_SECONDS as WORK_SECONDS
 from kept.projects.files import make_private_directory, write_private_file

@@ -3,6 +3,9 @@
 import os
 import sys
 
+LATE = "Not done within"  # how the failure of a hook begins that ran out of time
+MISNAMED = "hook/misnamed"  # in the home: a file for every agent or event that is not known
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -121,8 +121,11 @@ class EventMemory:
     def may_nudge(self) -> bool:
         return self._memory.settings.nudge != "off"
 
-    def text(self, kind: str, words: str) -> str:
-        """Return the text for the model: at a start, for a prompt, for the task of a sub-agent, or for an error."""
+    def text(self, kind: str, words: str, command: str = "") -> str:
+        """Return the text for the model: at a start, for a prompt, for the task of a sub-agent, or for an error.
+
+        `command` is the one that failed.
+        """
         listener = self._listener()
         if listener is None:
             return ""
@@ -132,13 +135,12 @@ class EventMemory:
         if kind == "subagent":
             return deliveries.for_subagent(words, listener)
         if kind == "failure":
-            from kept.entrypoints.hook.calls import call_of  # not for a prompt, which has no call
-
-            call = call_of(self._given)
-            return deliveries.for_error(words, listener, call.commands[0] if call and call.commands else "")
+            return deliveries.for_error(words, listener, command)
         return deliveries.at_start(listener)
 
-    def said_of_call(self, call: "ToolCall | None", error: str, *, is_before: bool, tells: bool) -> "tuple[str, str]":
+    def said_of_call(
+        self, call: "ToolCall | None", error: str, command: str, *, is_before: bool, tells: bool
+    ) -> "tuple[str, str]":
         """Return the text for a tool call or its error, and the reason to refuse it; both are "" almost always."""
         listener = self._listener()
         if listener is None:
@@ -146,7 +148,7 @@ class EventMemory:
         said = None
         if call is not None:
             said = self._memory.deliveries.for_action(call, listener, may_refuse=is_before, may_tell=tells)
-        known = self.text("failure", error) if error else ""
+        known = self.text("failure", error, command) if error else ""
         return "\n\n".join(filter(None, (known, said.text if said else ""))), said.refusal if said else ""
 
     def note_compaction(self) -> None:

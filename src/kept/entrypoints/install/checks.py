@@ -21,8 +21,8 @@ from msgspec import Struct
 from kept.distribution import install_line
 from kept.entrypoints.hook import LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
-from kept.entrypoints.hook.events import LATE
 from kept.entrypoints.hook.folder import DIED, RECENT_DAYS, HookFolder, listed_misses
+from kept.entrypoints.hook.places import LATE
 from kept.entrypoints.install import Change, Ledger, codex, plan, rpc
 from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at

@@ -6,6 +6,7 @@ Rule: a call that only reads is none.
 
 from kept.anchors import ToolCall
 from kept.entrypoints.hook.agents import field, text_of, without_halves
+from kept.entrypoints.hook.concerns import concerns as concerns
 from kept.entrypoints.hook.wire import decoded
 
 TYPE_CHECKING = False
