@@ -84,7 +84,7 @@ class Evidence(Struct, frozen=True, gc=False):
 def strength(
     features: Sequence[float], weights: Sequence[float] = WEIGHTS, fit_weights: Sequence[float] = FIT_WEIGHTS
 ) -> float:
-    """Return what speaks for a memory in one number, 0 where it is as likely as not: the better one of the two reasons."""
+    """Return the better one of the two reasons for a memory as a number; 0 where it is as likely as not."""
     own = sum(weight * feature for weight, feature in zip(weights, features[:4], strict=True))
     return max(own, sum(weight * feature for weight, feature in zip(fit_weights, features[4:], strict=True)))
 
