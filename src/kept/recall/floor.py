@@ -7,7 +7,7 @@ of two reasons can, and with vectors likeness adds to the first:
                unlikely it is that some memory holds the same words by chance. They decide key words and questions: one
                telling word that is the whole query is enough.
     fit        BM25 of the telling words, less what it takes to be found by chance in a store of that size. It decides
-               prompts: it grows with the telling words that are shared, whatever the length of the prompt.
+               prompts: it grows with the telling words that are shared, however long the prompt is.
 
 A word is worth the more the rarer it is. Words that hold a sentence together are worth nothing, nor are words that
 many of the store's own memories hold, such as the name of the project. In a small store no word is common yet, so every
@@ -83,7 +83,7 @@ class Evidence(Struct, frozen=True, gc=False):
 def strength(
     features: Sequence[float], weights: Sequence[float] = WEIGHTS, fit_weights: Sequence[float] = FIT_WEIGHTS
 ) -> float:
-    """What speaks for a memory in one number, 0 where it is as likely as not: the better one of the two reasons."""
+    """Return the better one of the two reasons for a memory as a number; 0 where it is as likely as not."""
     own = sum(weight * feature for weight, feature in zip(weights, features[:4], strict=True))
     return max(own, sum(weight * feature for weight, feature in zip(fit_weights, features[4:], strict=True)))
 
@@ -121,7 +121,7 @@ class Floor(Struct, frozen=True):
         return replace(covered, likeness=likeness, fit=fit, is_at_hand=is_at_hand)
 
     def covered(self, held: Container[str], tokens: str) -> Evidence:
-        """The same as far as it covers the query.
+        """Return the same as far as it covers the query.
 
         `tokens` are those of what the memory says, each between blanks, for words that stand for one of the query. Its
         kind and source count only where they are asked for by name.
@@ -146,12 +146,12 @@ class Floor(Struct, frozen=True):
 
 
 def tokens_of(prepared: Prepared) -> str:
-    """The tokens of what a memory says, each between blanks."""
+    """Join the tokens of what a memory says, each between blanks."""
     return f" {prepared.words} {prepared.tag_words} {prepared.file_words} "
 
 
 def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
-    """The floor for a query, by what its words are worth in these spaces."""
+    """Return the floor for a query, by what its words are worth in these spaces."""
     asked = _worths(query, words, statistics)
     instead = []
     for key, brought in words.stand_ins.items():
@@ -168,7 +168,7 @@ def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
 
 
 def _with_ordinary(words: Iterable[str], statistics: Statistics) -> Statistics:
-    """The statistics of these words as if the store held ordinary memories as well, of the length of its own."""
+    """Count these words as if the store held ordinary memories of average length as well."""
     in_ordinary = round(ORDINARY * _IN_ORDINARY_COMMON)
     rows_with = {word: statistics.rows_with.get(word, 0) + in_ordinary * (word in COMMON) for word in words}
     length = statistics.words / (statistics.rows or 1)
@@ -190,7 +190,7 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
 
 
 def _identifiers(query: str) -> list[list[str]]:
-    """The identifiers of a query, each as its tokens."""
+    """Return the identifiers of a query, each as its tokens."""
     runs = [run for run in query.split() if run.isascii() and not (run.isalpha() and run[1:].islower())]
     return [parts for parts in map(text.query_words, runs) if len(parts) > 1]
 

@@ -51,7 +51,7 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
 
 
 def named_files(query: str) -> frozenset[str]:
-    """The runs of a query as paths and names of files could stand in it, without quotes and numbers of lines."""
+    """Return the runs of a query as paths and names of files could stand in it, without quotes and numbers of lines."""
     runs = (run.strip("`'\"()[]{}<>,;!?").split(":")[0].rstrip(".") for run in query.split())
     return frozenset(part for run in runs for part in (run, PurePosixPath(run).name))
 
@@ -63,7 +63,7 @@ def _is_named(file: str, names: Set[str]) -> bool:
 
 
 def _of_files(request: Request, settings: Settings) -> worth.Factor:
-    """The factor `files`: a file that the query names counts as one at hand, if the profile says so."""
+    """Make the factor `files`: a file that the query names counts as one at hand, if the profile says so."""
     names = named_files(request.query) if profile_of(request, settings).reads_file_names else frozenset()
 
     def factor(memory: Memory, now: datetime) -> float:
