@@ -30,7 +30,7 @@ if sys.platform == "win32":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from types import ModuleType
     from typing import Any, BinaryIO
 
@@ -136,7 +136,7 @@ class Occasion:
         if self.kind == "prompt":
             prompt = field(self._given, "prompt")[:MOST_CHARS]
             return "" if not prompt.strip() or prompt.lstrip().startswith(WRITTEN_BY_HOSTS) else prompt
-        return _tool_calls().failure_of(self.agent, self.kind, self._given)
+        return str(_tool_calls().failure_of(self.agent, self.kind, self._given))
 
     def _answer_to_call(self) -> str:
         """Answer before or after a tool call: a refusal, the lines that concern it, the fix of its error.
@@ -163,7 +163,7 @@ class Occasion:
         call = _tool_calls().call_of(self._given)
         return str(call.commands[0]) if call and call.commands else ""
 
-    def _note_work(self, files: "Sequence[str]") -> None:
+    def _note_work(self, files: "tuple[str, ...]") -> None:
         """Note the files of a tool call, and the task that it gives to a sub-agent."""
         home, session = kept_home(os.environ), session_of(self._given)
         work.note_task(home, session, _tool_calls().task_of(self._given))
