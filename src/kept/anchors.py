@@ -207,6 +207,8 @@ _RULE_WORDS = frozenset(
     "should shouldn't first require requires required need needs nie immer erst vor".split()
 )
 _RUN_WORDS = ("run", "running", "runs", "ran", "use", "using", "call", "invoke", "execute", "start", "via")
+_CHOICES = ("not", "never", "no", "avoid", "of", "than", "over", "prefer", "only", "with")
+_EVERYWHERE = ("git", "gh", "docker")  # a rule means some of their sub-commands
 
 
 class ToolCall:
@@ -458,18 +460,26 @@ def _named_command(span: str) -> "list[str]":
 
 
 def _commands_in_words(content: str) -> "list[str]":
-    """Return the keys of commands in running text: `git push`, "run Vale", `DEBUG=1 server`."""
-    keys: list[str] = []
+    """Return the keys of commands in running text: `git push`, "run Vale", "pnpm, not npm", `DEBUG=1 server`."""
     words = [word.strip(".,;:!?()[]\"'*") for word in content.split()]
+    # A program that is chosen or ruled out is meant with all its sub-commands.
+    keys = [f"c:{word.lower()}" for before, word in pairwise(words) if _is_chosen(before.lower(), word.lower())]
     for word, following in pairwise(words):
         program = word.lower()
         if not _is_plain(following):
             continue
         if (program in _SUBCOMMANDS and following.islower()) or following in _WORDS_TOO.get(program, ()):
             keys.append(f"c:{program} {following}")
+        elif following.lower() in _EVERYWHERE:
+            continue
         elif program in _RUN_WORDS or ("=" in word and word.partition("=")[0].isupper()):
             keys.append(f"c:{following.lower()}")
     return keys
+
+
+def _is_chosen(before: str, program: str) -> bool:
+    """Return True if a word before a program says that this one is to be used, or not."""
+    return program in _SUBCOMMANDS and program not in _EVERYWHERE and (before in _RUN_WORDS or before in _CHOICES)
 
 
 # The file

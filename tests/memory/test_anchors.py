@@ -52,6 +52,8 @@ def files_of(home: Path) -> bytes:
         ("Ask before you run git push", ToolCall(commands=["sudo GIT_TRACE=1 git push origin main"])),
         ("Don't run Vale on the docs", ToolCall(commands=["vale docs/index.md"])),
         ("This worked: QT_DEBUG=1 shop-gui", ToolCall(commands=["shop-gui --small"])),
+        ("Use pnpm, not npm, in this repository", ToolCall(commands=["npm install left-pad"])),
+        ("We use uv instead of pip", ToolCall(commands=["pip install requests"])),
         ("Start tests with `pytest -n 2`", ToolCall(commands=["uv run pytest tests/a.py"])),
         ("`npm run build` needs 8 GB", ToolCall(commands=["npm run build -- --fast | tee log"])),
         ("Commit after each finished task", ToolCall(commands=["git commit -am 'one; two'"])),
@@ -71,6 +73,7 @@ def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: ToolCall) 
         ("The commit hash is shown in the footer", ToolCall(commands=["git commit -m x"])),  # no rule
         ("`git rebase --continue` opens an editor", ToolCall(commands=["git status"])),
         ("Ask before you run git push", ToolCall(commands=["echo 'git push'"])),
+        ("We use git flow here", ToolCall(commands=["git status"])),
         ("We decided to go ahead with the plan", ToolCall(commands=["go test ./..."])),
         ("Keep answers short", ToolCall(files=["README.md"], commands=["ls"], text="short answers")),
     ],

@@ -52,6 +52,8 @@ def prompt(memory: kept.Kept, words: str = PROMPT, session: str = "s-1", *, file
         "Always run the linter before you commit",
         "The user prefers short answers without bullet points",
         "Make sure that every change has a test",
+        "Antworte auf Deutsch und ohne Aufzählungen",
+        "回答は短くしてください",
     ],
 )
 def test_a_start_tells_standing_rules_of_work(memory: kept.Kept, rule: str) -> None:

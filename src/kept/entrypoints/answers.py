@@ -7,11 +7,15 @@ import msgspec
 
 from kept.entrypoints.wording import receipt_lines
 from kept.memory.brief import memory_line
-from kept.model import Briefing, Memory, Message, Receipt, Task
+from kept.model import Briefing, CallGuard, Memory, Message, Receipt, Task
 from kept.text import visible
 
 DONE = "Done."
 NOTHING = "There is none."
+GUARDS = {
+    "stop": "Guarded: a tool call that it concerns is refused once, with the memory as the reason. The same call passes.",
+    "tell": "No guard: a tool call that it concerns is told the memory.",
+}
 
 
 def answer_lines(answer: Any) -> list[str]:
@@ -42,6 +46,8 @@ def _line(one: Any) -> str:
         return memory_line(one)
     if isinstance(one, Receipt):
         return "\n".join(receipt_lines(one))
+    if isinstance(one, CallGuard):
+        return GUARDS[one.mode]
     if isinstance(one, Task):
         return visible(f"{one.name} ({one.state}): {one.description}", keep_newlines=False)
     if isinstance(one, Message):

@@ -78,7 +78,7 @@ RULE_KINDS = ("preference", "convention")
 RULE_TAGS = ("correction", "command")  # a correction has the kind of the statement that it corrects
 MOST_STANDING = 12
 NEWEST_RULES = 50
-LEAST_POINTS = 4  # of a standing rule; see _points
+LEAST_POINTS = 3  # of a standing rule; see _points
 LONG_CHARS = 240  # a longer statement explains something
 
 _FOR_ALWAYS = text.pattern(
