@@ -13,7 +13,7 @@ from kept.text import visible
 DONE = "Done."
 NOTHING = "There is none."
 GUARDS = {
-    "stop": "Guarded: a tool call that it concerns is refused once, with the memory as the reason. The same call passes.",
+    "stop": "Guarded: a tool call that it concerns is refused once, with it as the reason; the same call then passes.",
     "tell": "No guard: a tool call that it concerns is told the memory.",
 }
 

@@ -32,7 +32,7 @@ from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_t
 from kept.recall.pipeline import open_conflicts
 from kept.recall.query import expansions
 from kept.recall.score import file_affinity
-from kept.recall.stems import ANSWERS, CODE, COMMON, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
+from kept.recall.stems import ANSWERS, CODE, COMMON, FILLERS, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
 from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
 
@@ -78,7 +78,7 @@ RULE_KINDS = ("preference", "convention")
 RULE_TAGS = ("correction", "command")  # a correction has the kind of the statement that it corrects
 MOST_STANDING = 12
 NEWEST_RULES = 50
-LEAST_POINTS = 3  # of a standing rule; see _points
+LEAST_POINTS = 4  # of a standing rule; see _points
 LONG_CHARS = 240  # a longer statement explains something
 
 _FOR_ALWAYS = text.pattern(
@@ -536,8 +536,8 @@ def _points(memory: Memory) -> float:
     points = 2.0 * is_rule + (memory.trust == "user")
     if _FOR_ALWAYS.search(memory.content):
         points += 2
-    elif _ORDER.search(memory.content):
-        points += 1
+    elif _ORDER.search(memory.content) or FILLERS.isdisjoint(text.words(memory.content)):
+        points += 1  # an order, or perhaps one in another language
     points += _ACTIVITY.search(memory.content) is not None
     points -= 0.75 * min(2, len(_NAME.findall(memory.content)))
     points -= (len(memory.content) > LONG_CHARS) + 2 * (_REPORT.search(memory.content) is not None)

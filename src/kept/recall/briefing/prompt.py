@@ -59,16 +59,16 @@ def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
 
 
 def _replaces(newer: Hit, older: Hit) -> bool:
-    """Return True if a later statement of the same kind speaks of the same: things may have changed since then.
+    """Return True if a much later statement of the same kind speaks of the same: things may have changed since then.
 
-    It has all words of the prompt that the older one has; or it fits better, shares one of them, and is much later.
+    It has all words of the prompt that the older one has; or it fits better and shares one of them.
     """
-    age = newer.memory.created_at - older.memory.created_at
-    if newer.memory.kind != older.memory.kind or older.memory.kind not in SETTLED_KINDS or age <= timedelta(0):
+    if newer.memory.kind != older.memory.kind or older.memory.kind not in SETTLED_KINDS:
+        return False
+    if newer.memory.created_at - older.memory.created_at < OUTDATED:
         return False
     before, since = _telling_words(older), _telling_words(newer)
-    is_outdated = age >= OUTDATED and newer.score >= older.score
-    return before <= since or (is_outdated and not before.isdisjoint(since))
+    return before <= since or (newer.score >= older.score and not before.isdisjoint(since))
 
 
 def _telling_words(hit: Hit) -> set[str]:
