@@ -1,4 +1,4 @@
-"""Anchors: the files, folders, symbols and commands by which a memory belongs to a tool call, and the file of them.
+"""Anchors: files, folders, symbols and commands that connect a memory with a tool call, and the file of them.
 
     f:  the end of a path, two parts or more       s:  a name with the shape of an identifier
     b:  the name of a file                         c:  a command: program and sub-command
@@ -270,7 +270,7 @@ def activities_of(command: str) -> "list[str]":
 
 
 def is_general(program: str) -> bool:
-    """Return True for a program that is used for everything, or whose sub-command says what it does."""
+    """Return True for a program that is used for everything, or whose sub-command names the work."""
     return program in GENERAL or program in _SUBCOMMANDS or program in _WORDS_TOO
 
 
@@ -401,19 +401,23 @@ def _unwrapped(words: "list[str]") -> "list[str]":
 
 def _inner(program: str, rest: "list[str]") -> "list[str]":
     """Return the command that another one runs: behind `uv run`, `npx`, `python -m` or `python tool.py`."""
-    at = next((place for place, word in enumerate(rest) if not word.startswith("-")), len(rest))
-    first = rest[at] if at < len(rest) else ""
+    plain = _without_options(rest)
+    first, at = (plain[0], rest.index(plain[0])) if plain else ("", len(rest))
     if program in _PYTHONS:
         is_run = "-m" in rest[:at] or first.endswith(".py")
         return rest[at:] if is_run else []
     if program in _RUNNERS and first != "run":
         return rest[at:]
-    return [word for word in rest[at + 1 :] if word[:1] != "-"] if first in _RUN_THROUGH.get(program, ()) else []
+    return _without_options(rest[at + 1 :]) if first in _RUN_THROUGH.get(program, ()) else []
+
+
+def _without_options(words: "list[str]") -> "list[str]":
+    return [word for word in words if not word.startswith("-")]
 
 
 def _head(program: str, rest: "list[str]") -> "list[str]":
     """Return the program and its sub-commands, at most two."""
-    plain = [word for word in rest if not word.startswith("-")]
+    plain = _without_options(rest)
     head = [program]
     if plain and _is_plain(plain[0]) and program not in _PYTHONS:
         head.append(plain[0].lower())
@@ -491,7 +495,7 @@ def hashed(key: bytes, name: str) -> bytes:
 
 
 def file_name(key: bytes, name: str) -> str:
-    """Return the name of the file of a space or a place: it does not show what it is."""
+    """Return the name of the file of a space or a place, which does not give it away."""
     return blake2b(name.encode("utf-8", "surrogatepass"), key=key, digest_size=12).hexdigest()
 
 

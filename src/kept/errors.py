@@ -68,3 +68,10 @@ class Corrupt(StorageError):
 
 class SchemaTooNew(StorageError):
     """The file was written by a newer Kept than this one."""
+
+
+def not_installed(message: str, extra: str) -> SettingsError:
+    """Make the error for an optional package that is missing; the hint installs it."""
+    from kept.distribution import install_line  # a prompt never gets here
+
+    return SettingsError(message, hint=f"Install it: {install_line(extra)}")

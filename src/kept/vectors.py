@@ -9,7 +9,7 @@ numbers.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kept.errors import InvalidInput, SettingsError
+from kept.errors import InvalidInput, not_installed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +82,5 @@ def numpy_or_error() -> Any:
     try:
         import numpy  # an optional package (extras `vector` and `onnx`), which takes 60 ms to import
     except ImportError:
-        from kept.distribution import install_line  # a prompt never gets here
-
-        raise SettingsError("Vectors need numpy.", hint=f"Install it: {install_line('vector')}") from None
+        raise not_installed("Vectors need numpy.", "vector") from None
     return numpy

@@ -408,18 +408,23 @@ def _insert_block(rows: list[Row], section: str, day: date | None, block: list[R
 
 
 def _section_heading(rows: list[Row], section: str, end: str) -> int:
-    """Return the row of a section's heading; a missing one is made before those that follow it in SECTIONS, or last."""
+    """Return the row of a section's heading; make a missing one."""
     found = next((number for number, row in enumerate(rows) if row.heading and _names(row) == section), None)
     if found is not None:
         return found
-    names = list(SECTIONS)
-    after = names[names.index(section) + 1 :] if section in names else []
-    place = next((n for n, row in enumerate(rows) if 0 < row.heading <= 2 and _names(row) in after), len(rows))
+    place = _place_of_new_section(rows, section)
     made = Row(raw=f"## {section}{end}", section=section, heading=2)
     above = [Row(raw=end)] if place and rows[place - 1].raw.strip() else []
     below = [Row(raw=end, section=section)] if place < len(rows) else []
     rows[place:place] = [*above, made, *below]
     return place + len(above)
+
+
+def _place_of_new_section(rows: Sequence[Row], section: str) -> int:
+    """Return the first row of the sections that follow this one in SECTIONS; else the end of the file."""
+    names = list(SECTIONS)
+    after = names[names.index(section) + 1 :] if section in names else []
+    return next((n for n, row in enumerate(rows) if 0 < row.heading <= 2 and _names(row) in after), len(rows))
 
 
 def _after_entries(rows: Sequence[Row], start: int) -> int:

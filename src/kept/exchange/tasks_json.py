@@ -119,9 +119,9 @@ def ancestor(after: Written, before: Written, found: TaskList) -> Written:
 def woven(
     found: TaskList, documents: Mapping[str, Mapping[str, Any]], places: Mapping[int, str], leave: Sequence[int]
 ) -> None:
-    """Make every task of the file as it should be, leave out what is over, and add what is missing.
+    """Update the tasks of the file, remove those that have no document, and add the missing ones.
 
-    `places` says which task stands where; those in `leave` stay as somebody wrote them.
+    `places` are the ids of tasks by their number in the file. Tasks in `leave` stay as they are written.
     """
     tasks: list[Any] = []
     shown: set[str] = set()
@@ -131,8 +131,13 @@ def woven(
             tasks.append(task)
             shown.add(str(task.get("id")) if isinstance(task, dict) else "")
         elif id is not None and id in documents and id not in shown:
-            same = {name: task[name] for name in DATES if name in task and _is_same(name, task, documents[id])}
-            tasks.append({**task, **documents[id], **same})
+            tasks.append(_rewritten(task, documents[id]))
             shown.add(id)
     tasks += [dict(document) for id, document in documents.items() if id not in shown]
     found.tasks = tasks
+
+
+def _rewritten(task: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task as it should be in the file. A date that says the same keeps its spelling."""
+    same = {name: task[name] for name in DATES if name in task and _is_same(name, task, document)}
+    return {**task, **document, **same}

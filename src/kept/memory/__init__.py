@@ -163,7 +163,7 @@ class Kept:
         message, or `by` session, where each comes once. `packed` includes old, compressed sessions and takes longer.
         Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput. `session` is the one
         that asks: under the presets `conservative` and `manual` only it sees its findings that nobody promoted.
-        `agent` searches only what this one wrote. `floor` says how sure an answer must be: strict, normal or open.
+        `agent` searches only memories of this one. `floor` says how sure an answer must be: strict, normal or open.
         `all_projects` asks every project of the home, for an admin; `hit.memory.space` says which one, and nothing is
         noted of it.
         """

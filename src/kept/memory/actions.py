@@ -39,12 +39,12 @@ _MOST_WORDS = 4
 _TELLING_SHARE = 0.05  # of the memories: a word that more of them have tells nothing
 _AT_LEAST = 3  # memories: in a small store no word is rare by its share
 _SAME_WORDS = 3  # telling words that two memories about the same thing share at least
-_SAME_OCCASION_S = 7 * 86_400  # what is said within a week belongs together
+_SAME_OCCASION_S = 7 * 86_400  # statements of one week belong together
 
 _STANDING = ("preference", "convention", "warning")
-_RULE_CHARS = 240  # what is longer is about one thing, and mentions the activity in passing
+_RULE_CHARS = 240  # a longer text is about one thing, and mentions the activity in passing
 
-# A text that only mentions a file, and has none of these words, reports what was done there.
+# A text that only mentions a file, and has none of these words, is a report of past work.
 _RULES = frozenset(
     "always never must don't dont doesn't isn't won't not no only before after until unless without instead need needs "
     "require requires required should shouldn't cannot can't fail fails failed break breaks missing expect expects "
@@ -61,7 +61,7 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 class Concern(Struct, frozen=True, kw_only=True):
-    """A memory that concerns a call: how much, by which keys, and by which words of the prompt."""
+    """A memory that concerns a call, with its rank, its keys, and the words that it shares with the prompt."""
 
     memory: Memory
     rank: float
@@ -79,8 +79,7 @@ def for_action(
 ) -> Said:
     """Write the lines that concern a tool call, or why a guard refuses it; nothing if none does.
 
-    Some agents are refused a call before it, and told about it only after it: each time one of the two is wanted.
-    A line that was told before keeps its place among the nearest: the next ones do not move up at the next call.
+    Some agents can be refused a call only before it, and told lines only after it: then one of the two is wanted.
     """
     if context.is_off(delivery.session):
         return Said()
@@ -89,16 +88,23 @@ def for_action(
         return Said(refusal=refusal)
     if not may_tell:
         return Said()
-    told = told_in(context, delivery.session)
-    silent = told.at("action", since="session") | told.at("prompt", since="turn")
-    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH]
-    nearest = nearest[: context.settings.action_lines]
-    chosen = [one for one in nearest if one.memory.uid not in silent]
+    chosen = _not_told_yet(context, keys, delivery.session)
     if not chosen:
         return Said()
     block = text.delivered("\n".join([HEAD, *(memory_line(one.memory) for one in chosen)]))
     _note(context, chosen, block, delivery)
     return Said(text=block)
+
+
+def _not_told_yet(context: Context, keys: Sequence[str], session: str) -> list[Concern]:
+    """Return the nearest memories, without those that were told before.
+
+    A memory that was told before keeps its place among the nearest: the next ones do not move up at the next call.
+    """
+    told = told_in(context, session)
+    silent = told.at("action", since="session") | told.at("prompt", since="turn")
+    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH]
+    return [one for one in nearest[: context.settings.action_lines] if one.memory.uid not in silent]
 
 
 def concerns(context: Context, keys: Sequence[str], prompt: str) -> list[Concern]:
@@ -117,29 +123,43 @@ def _concerns_in(storage: Storage, shared: Mapping[str, Mapping[str, Sequence[in
     """Return the memories of one space that concern a call; `shared` are the ids by key and space."""
     by_key = {key: ids[storage.space] for key, ids in shared.items() if storage.space in ids}
     weights = _weights({key: len(ids) for key, ids in by_key.items()})
-    best: dict[int, float] = {}
-    for key, ids in by_key.items():
-        best |= {id: max(weights[key], best.get(id, 0.0)) for id in ids}
     with storage.reading() as reader:
-        looked_at = [reader.get(Memory, id) for id in sorted(best, key=lambda id: -best[id])[:MOST_LOOKED_AT]]
+        looked_at = [reader.get(Memory, id) for id in _likeliest(by_key, weights)]
         words = _telling(reader, prompt)
     found = [_concern(memory, weights, words) for memory in looked_at if memory is not None and is_anchored(memory)]
     return [one for one in found if one is not None]
 
 
+def _likeliest(by_key: Mapping[str, Sequence[int]], weights: Mapping[str, float]) -> list[int]:
+    """Return the ids of the memories to look at, by the most telling key of each."""
+    best: dict[int, float] = {}
+    for key, ids in by_key.items():
+        best |= {id: max(weights[key], best.get(id, 0.0)) for id in ids}
+    return sorted(best, key=lambda id: -best[id])[:MOST_LOOKED_AT]
+
+
 def _concern(memory: Memory, weights: Mapping[str, float], words: frozenset[str]) -> Concern | None:
     """Return how a memory concerns the call; None if it does not, as where two hashes are alike."""
-    files = {key for path in memory.files for key in keys_of_memory("", [path])}
-    worth = {key: weights[key] + _OF_FILES * (key in files) for key in keys_of(memory) if key in weights}
-    if not _is_standing_rule(memory):
-        worth = {key: own for key, own in worth.items() if key[0] != "a"}
-    if not worth or (files.isdisjoint(worth) and not _reads_like_a_rule(memory)):
+    worth = _worth_of_keys(memory, weights)
+    if not worth:
         return None
     own = sorted(worth, key=lambda key: -worth[key])
     named = {word for key in own for word in text.words(key[2:])}  # counted by their keys
     shared = sorted((words & set(text.words(memory.content))) - named)
     rank = worth[own[0]] + _WORTH_OF_WORD * min(len(shared), _MOST_WORDS)
     return Concern(memory=memory, rank=rank, keys=tuple(own), words=tuple(shared))
+
+
+def _worth_of_keys(memory: Memory, weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the keys that a memory has in common with the call, each with its worth.
+
+    Only a standing rule counts by an activity. A memory that is not about a file of the call must read like a rule.
+    """
+    files = {key for path in memory.files for key in keys_of_memory("", [path])}
+    worth = {key: weights[key] + _OF_FILES * (key in files) for key in keys_of(memory) if key in weights}
+    if not _is_standing_rule(memory):
+        worth = {key: own for key, own in worth.items() if key[0] != "a"}
+    return {} if files.isdisjoint(worth) and not _reads_like_a_rule(memory) else worth
 
 
 def _reads_like_a_rule(memory: Memory) -> bool:

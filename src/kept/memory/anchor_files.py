@@ -136,7 +136,7 @@ class _AnchorFile:
             replace_file(path, mark + _bitmap(bytes(BITMAP_BYTES), runs) + runs)
             return
         with os.fdopen(os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)), "wb", 0) as file:
-            if added:  # before the header: what is added twice is noticed, what is missed is not
+            if added:  # before the header: a memory that is added twice is noticed, one that is missed is not
                 file.seek(len(data))
                 file.write(added)
             file.seek(0)

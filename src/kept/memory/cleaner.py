@@ -6,6 +6,7 @@ text, and a history that has a secret, or that no journal could hold, is left ou
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -101,11 +102,10 @@ class Cleaner:
 
 def memory_without_erased(reader: Reader, memory: Memory, history: list[Event]) -> tuple[Memory, list[Event]]:
     """The memory without passages that were erased here; a history that has one is left out."""
-    if not reader.is_erased(ANYTHING):
+    erase = _erase_if_needed(reader)
+    if erase is None:
         return memory, history
-    from kept.memory import erase  # stands above sessions, and few stores have ever erased anything
-
-    clean = erase.memory_without_erased(reader, memory)
+    clean: Memory = erase.memory_without_erased(reader, memory)
     if clean != memory:
         return replace(clean, fingerprint=text.fingerprint(clean.content)), []
     return memory, [] if erase.tells_erased(reader, _texts_of(history)) else history
@@ -113,11 +113,20 @@ def memory_without_erased(reader: Reader, memory: Memory, history: list[Event]) 
 
 def messages_without_erased(reader: Reader, session: str, messages: Sequence[Message]) -> list[Message]:
     """The messages without those that were erased here, and without passages that were."""
-    if not reader.is_erased(ANYTHING):
+    erase = _erase_if_needed(reader)
+    if erase is None:
         return list(messages)
-    from kept.memory.erase import without_erased  # as above
+    clean: list[Message] = erase.without_erased(reader, session, messages)
+    return clean
 
-    return without_erased(reader, session, messages)
+
+def _erase_if_needed(reader: Reader) -> ModuleType | None:
+    """Return the module that finds erased passages; None if nothing was ever erased here."""
+    if not reader.is_erased(ANYTHING):
+        return None
+    from kept.memory import erase  # stands above sessions, and few stores have ever erased anything
+
+    return erase
 
 
 def _texts_of(events: Iterable[Event]) -> set[str]:

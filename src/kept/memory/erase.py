@@ -9,6 +9,7 @@ new, and is kept.
 """
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -154,7 +155,7 @@ def _carry_out(context: Context, plans: dict[str, ErasePlan], wanted: Wanted) ->
             _clean(context, plan, wanted, cleaning)
             context.tell_write(storage, -plan.n_live)
     try:
-        cleaning.merged = context.spaces.drop_merged()
+        cleaning.merged = context.spaces.drop_merged(shutil.rmtree)
     except KeptError as error:
         cleaning.unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
     return cleaning

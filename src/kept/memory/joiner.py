@@ -370,10 +370,7 @@ class Joiner:
     def _take_small(self, tx: Transaction, piece: Piece) -> None:
         """A task, an alias, a pause, an allowance or a guard: known by its name."""
         assert piece.noun is not None
-        if piece.noun is Allowance and not self._options.may_allow:
-            self._refuse("not_allowed")
-            return
-        if piece.noun is CallGuard and self._options.most_trust != "user":  # only a person makes or ends one
+        if not self._may_take(piece.noun):
             self._refuse("not_allowed")
             return
         theirs, history = self._cleaner.clean(piece.record, piece.history)
@@ -390,6 +387,12 @@ class Joiner:
             now = self._add_small(tx, mine, theirs)
         if not _is_same(mine, now):
             self._count(piece.noun.noun)
+
+    def _may_take(self, noun: type[Record]) -> bool:
+        """Return False for an allowance or a guard, unless a person brings it."""
+        if noun is Allowance:
+            return self._options.may_allow
+        return noun is not CallGuard or self._options.most_trust == "user"
 
     def _add_small(self, tx: Transaction, mine: Record | None, theirs: Record | None) -> Record | None:
         """Add a record that is not here. One that is here stays; an alias may get more words."""

@@ -67,6 +67,10 @@ class MemoryFile:
     def _start(self) -> str:
         return page.start("Memory of all projects" if self.place.storage.space == GLOBAL else "Memory of this project")
 
+    def note_as_written(self, text: str) -> Mapping[str, Any]:
+        """Return the note about a file as if Kept had written it as it is."""
+        return {"written": [page.snapshot(page.parse(text))], "ids": {}}
+
     def _check(
         self,
         tx: Transaction,
@@ -173,17 +177,22 @@ class MemoryFile:
         return shown, tx.count() - len(shown)
 
     def _considered(self, tx: Transaction, work: "_Work", seq: int | None) -> Iterable[Memory]:
-        """The live memories that may be shown: all of them; where nobody waits for the file, those that it shows and
-        those that have changed since it was written."""
+        """Return the live memories that may be shown.
+
+        All of them if the file is asked for; else those that it shows, and those that have changed since.
+        """
         events = [] if seq is None else tx.events(after=seq, limit=MOST_EVENTS)
         if seq is None or self._terms.is_asked_for or len(events) == MOST_EVENTS:
             return every(tx, Where())
+        changed = [by_uid(tx, uid) for uid in {event.subject: None for event in events}]
+        found = {one.id: one for one in filter(None, (*self._shown_before(tx, work), *changed))}
+        return filter(_is_live_memory, found.values())
+
+    def _shown_before(self, tx: Transaction, work: "_Work") -> list[Memory]:
+        """Return the memories whose marks are in the file."""
         marked = sorted(filter(None, {self._id_of(mark, work.ids) for mark in work.marks.values()}))
         chunks = [tuple(marked[start : start + BATCH]) for start in range(0, len(marked), BATCH)]
-        shown = [one for ids in chunks for one in tx.select(Where(shelf="any", ids=ids), limit=BATCH)]
-        changed = [by_uid(tx, uid) for uid in {event.subject: None for event in events}]
-        found = {one.id: one for one in filter(None, (*shown, *changed))}
-        return filter(_is_live_memory, found.values())
+        return [one for ids in chunks for one in tx.select(Where(shelf="any", ids=ids), limit=BATCH)]
 
 
 class _Work:
@@ -328,11 +337,6 @@ def _line_without(row: page.Row, erase: Callable[[str], str]) -> str:
     """Return a line with `[erased]` in the place of quotations; "" if nothing else is left of an entry."""
     raw = erase(row.raw)
     return "" if raw != row.raw and _is_blank(row, raw) else raw
-
-
-def note_as_written(text: str) -> Mapping[str, Any]:
-    """The note about a file, had Kept written it as it is."""
-    return {"written": [page.snapshot(page.parse(text))], "ids": {}}
 
 
 def _is_blank(row: page.Row, raw: str) -> bool:

@@ -14,7 +14,7 @@ from kept.model import GLOBAL, PROPOSED, Draft, Memory, Receipt, Source, Status,
 from kept.ports import Storage, Transaction, Where
 from kept.writing import pipeline
 
-FROM_UID = "promoted_from"  # in the data of a promoted memory: the uid of what it was
+FROM_UID = "promoted_from"  # in the data of a promoted memory: the uid that it had before
 LOWEST_FIRST: tuple[Tier, ...] = get_args(Tier)
 PROMOTED_TO: tuple[Tier, ...] = ("project", "global")
 
@@ -114,7 +114,7 @@ def _arrive(tx: Transaction, memory: Memory, ready: pipeline.Ready, place: pipel
 
 
 def _with_its_past(promoted: Memory, memory: Memory) -> Memory:
-    """The promoted memory with what its origin had earned, and with who had said it: trust does not grow by moving."""
+    """Return the promoted memory with the source, feedback and uses of its origin: trust does not grow by moving."""
     return replace(
         promoted,
         source=memory.source,
@@ -127,7 +127,7 @@ def _with_its_past(promoted: Memory, memory: Memory) -> Memory:
 
 
 def _leave(tx: Transaction, memory: Memory, heir: str | None) -> Memory:
-    """Archive what was promoted; its ref answers with its heir from now on."""
+    """Archive the promoted memory; its ref answers with its heir from now on."""
     current = as_it_is(tx, memory)
     if current.is_archived or current.fingerprint != memory.fingerprint:
         raise InvalidInput(

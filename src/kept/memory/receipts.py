@@ -25,7 +25,7 @@ from kept.storage.shared import on_day
 from kept.writing.redact import redact
 
 MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs
-MOST_OF_SESSION = 200  # receipts: what came before these may be told again
+MOST_OF_SESSION = 200  # receipts: memories of older ones may be told again
 COLD = "is_cold"  # in a receipt: the first recall of its process
 
 
@@ -220,7 +220,7 @@ def explain_session(session: str | None, storages: Sequence[Storage], *, limit: 
 
 
 def given_in(context: Context, session: str, *, limit: int = MOST_OF_SESSION) -> list[dict[str, Any]]:
-    """Return the contents of the receipts of what a session was given without asking, newest first."""
+    """Return the contents of the receipts of texts that a session was given without asking, newest first."""
     bodies: list[dict[str, Any]] = []
     for storage in filter(holds_receipts, context.readable()):
         with storage.reading() as reader:

@@ -17,7 +17,7 @@ from kept.exchange.memory_md import FEW_LINES, FEW_SHARE
 from kept.memory import tasks
 from kept.memory.context import Context
 from kept.memory.view import Outcome, Seen, Synced, Terms, ViewPlace, Waiting
-from kept.model import Task, replace
+from kept.model import Task, TaskState, replace
 from kept.ports import Transaction
 
 # Words of other programs for our states.
@@ -61,6 +61,14 @@ class TasksFile:
             _keep_as_edit(id, after, before, written)
         text = _rendered(found, seen.text)
         return Outcome(text=text, note={"written": [after]}, note_before={"written": [after, before]})
+
+    def note_as_written(self, text: str) -> Mapping[str, Any]:
+        """Return the note about a file as if Kept had written it as it is."""
+        try:
+            found = page.parse(text)
+        except ValueError:
+            return {}
+        return {"written": [{id: page.digests(found.tasks[n]) for id, n in found.ids().items()}]}
 
     def _check(self, edits: page.TaskEdits, written: page.Written) -> None:
         gone = len(edits.deleted)
@@ -125,10 +133,7 @@ class TasksFile:
         created = page.moment_in(task.get("created")) or tx.stamp.at
         if created < tx.stamp.at:
             made = tx.put(replace(made, created_at=created), "task")
-        if state == made.state:
-            return made
-        ended = (page.moment_in(task.get("completed")) or tx.stamp.at) if state in tasks.ENDS else None
-        return tx.put(replace(made, state=state, completed_at=ended), "task")
+        return made if state == made.state else _put_state(tx, made, state, task.get("completed"))
 
     def _change(
         self,
@@ -139,13 +144,7 @@ class TasksFile:
         done: Synced,
     ) -> bool:
         """Change the fields of a known task. Returns False if they say the same."""
-        stored = tasks.as_document(known)
-        given = self._cleaned(
-            {name: [] if value is None and isinstance(stored[name], list) else value for name, value in fields.items()}
-        )
-        for name in _clashing(given, stored, written or {}):
-            given[name] = _joined(name, given[name], stored[name])
-            done.notes.append(f"{known.name}: {name} was changed in the store and in the file; {_kept(name)}.")
+        given = self._joined_fields(known, fields, written or {}, done)
         state = given.pop("status", known.state)
         dates = {f"{name}_at": given.pop(name) for name in page.DATES if name in given}
         different = {name: value for name, value in given.items() if value != getattr(known, name)}
@@ -157,6 +156,19 @@ class TasksFile:
         if state != known.state:
             known = tasks.change_state(tx, known, state)
         return _put_dates(tx, known, dates) != before
+
+    def _joined_fields(
+        self, known: Task, fields: Mapping[str, Any], written: Mapping[str, str], done: Synced
+    ) -> dict[str, Any]:
+        """Return the changed fields, cleaned; one that was changed in the store as well is joined, with a note."""
+        stored = tasks.as_document(known)
+        given = self._cleaned(
+            {name: [] if value is None and isinstance(stored[name], list) else value for name, value in fields.items()}
+        )
+        for name in _clashing(given, stored, written):
+            given[name] = _joined(name, given[name], stored[name])
+            done.notes.append(f"{known.name}: {name} was changed in the store and in the file; {_kept(name)}.")
+        return given
 
     def _cleaned(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields without secrets, in the form that a task has them. Raises InvalidInput."""
@@ -186,6 +198,12 @@ def _checked_date(name: str, value: Any) -> datetime | None:
     if value is not None and page.moment_in(value) is None:
         raise InvalidInput(f"{name} must be a date, got {str(value)[:40]!r}.", hint="Write it as 2026-01-31.")
     return page.moment_in(value)
+
+
+def _put_state(tx: Transaction, task: Task, state: TaskState, completed: Any) -> Task:
+    """Give a new task the state that the file gives it, and the date of its end if it has one."""
+    ended = (page.moment_in(completed) or tx.stamp.at) if state in tasks.ENDS else None
+    return tx.put(replace(task, state=state, completed_at=ended), "task")
 
 
 def _put_dates(tx: Transaction, task: Task, dates: Mapping[str, datetime | None]) -> Task:
@@ -238,15 +256,6 @@ def _joined(name: str, edited: Any, stored: Any) -> Any:
     if name == "description":
         return f"{edited}\n{stored}"
     return (*edited, *(one for one in stored if one not in edited)) if isinstance(stored, list) else edited
-
-
-def note_as_written(text: str) -> Mapping[str, Any]:
-    """The note about a file, had Kept written it as it is."""
-    try:
-        found = page.parse(text)
-    except ValueError:
-        return {}
-    return {"written": [{id: page.digests(found.tasks[n]) for id, n in found.ids().items()}]}
 
 
 def _kept(name: str) -> str:

@@ -7,7 +7,7 @@ session by their index, and nothing else.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ Moment = Literal["start", "prompt", "action", "failure", "subagent", "compaction
 EARLY: tuple[Moment, ...] = ("start", "prompt")  # lines of these moments are not repeated in a context
 
 _Moments = Mapping[str, frozenset[str]]
+_Body = Mapping[str, Any]  # of a receipt
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -52,47 +53,45 @@ def told_in(context: Context, session: str) -> Told:
     return _told(given_in(context, session))
 
 
-def _told(newest_first: Iterable[Mapping[str, Any]]) -> Told:
-    session, context, turn = (defaultdict[str, set[str]](set) for _ in range(3))
-    prompt = ""
-    marks: set[str] = set()
-    is_started = False
-    present = [session, context, turn]  # the spans that go back to the receipt at hand
-    for body in newest_first:
-        moment = body.get("moment")
-        if moment is None:
-            continue
-        for uid in _uids(body):
-            for told in present:
-                told[uid].add(moment)
-        if len(present) > 1 and moment in EARLY:
-            marks.update(body.get("marks", ()))
-            is_started = is_started or moment == "start"
-        if len(present) > 2 and moment == "prompt":
-            prompt = str(body.get("question", {}).get("query", ""))
-        if begins_context(body):
-            present = present[:1]
-        elif moment == "prompt":
-            present = present[:2]
+def _told(newest_first: Iterable[_Body]) -> Told:
+    session = [body for body in newest_first if body.get("moment") is not None]
+    context = _back_to(begins_context, session)
+    turn = _back_to(_is_prompt, context)
+    early = [body for body in context if body["moment"] in EARLY]
     return Told(
-        session=_frozen(session),
-        context=_frozen(context),
-        turn=_frozen(turn),
-        prompt=prompt,
-        marks=frozenset(marks),
-        is_started=is_started,
+        session=_moments(session),
+        context=_moments(context),
+        turn=_moments(turn),
+        prompt=next((str(body.get("question", {}).get("query", "")) for body in turn if _is_prompt(body)), ""),
+        marks=frozenset(mark for body in early for mark in body.get("marks", ())),
+        is_started=any(body["moment"] == "start" for body in early),
     )
 
 
-def begins_context(body: Mapping[str, Any]) -> bool:
+def _back_to(begins: Callable[[_Body], bool], newest_first: Sequence[_Body]) -> Sequence[_Body]:
+    """Return the receipts since the last one that begins a span, with that one; all of them if none does."""
+    first = next((place for place, body in enumerate(newest_first) if begins(body)), len(newest_first))
+    return newest_first[: first + 1]
+
+
+def begins_context(body: _Body) -> bool:
     """Return True for the receipt of a compaction, or of a start that is not a resume."""
     moment = body.get("moment")
     return moment == "compaction" or (moment == "start" and not body.get("is_resumed", False))
 
 
-def _uids(body: Mapping[str, Any]) -> list[str]:
+def _is_prompt(body: _Body) -> bool:
+    return bool(body.get("moment") == "prompt")
+
+
+def _uids(body: _Body) -> list[str]:
     return [entry["uid"] for section in body.get("sections", ()) for entry in section["entries"]]
 
 
-def _frozen(told: Mapping[str, set[str]]) -> _Moments:
+def _moments(bodies: Iterable[_Body]) -> _Moments:
+    """Return the memories that these receipts name, each with its moments."""
+    told: defaultdict[str, set[str]] = defaultdict(set)
+    for body in bodies:
+        for uid in _uids(body):
+            told[uid].add(body["moment"])
     return {uid: frozenset(moments) for uid, moments in told.items()}

@@ -52,10 +52,7 @@ def undo(context: Context, event: Ref | None) -> Events:
                 _check_trust(reader, events)
                 touched.append(storage)
                 plan = _plan(reader, group, at)  # where it touches two spaces: in both of them, or in none
-                if any(step.noun is Allowance and step.record is not None for step in plan):
-                    context.agree_to_allow("Store a value that looks like a secret as it is from now on, once again?")
-                if any(step.noun is CallGuard for step in plan):
-                    guards.check_person(context, "Undo a change of a guard?")
+                _check_agreed(context, plan)
     stamp = context.stamp(undoes=group, shared=any(storage.space == GLOBAL for storage in touched))
     return [event for storage in global_first(touched) for event in _undo_in(context, storage, group, stamp)]
 
@@ -178,6 +175,14 @@ def _check_whole(context: Context, group: str) -> None:
                     "This change also changed global memory, which you may not change, so it cannot be undone here.",
                     hint="Ask the person who runs the server to undo it.",
                 )
+
+
+def _check_agreed(context: Context, plan: Sequence[journal.Revert]) -> None:
+    """Ask a person before an allowance comes back or a guard changes. Raises NotAllowed."""
+    if any(step.noun is Allowance and step.record is not None for step in plan):
+        context.agree_to_allow("Store a value that looks like a secret as it is from now on, once again?")
+    if any(step.noun is CallGuard for step in plan):
+        guards.check_person(context, "Undo a change of a guard?")
 
 
 def _check_trust(reader: Reader, events: Events) -> None:

@@ -80,6 +80,9 @@ class FileView(Protocol):
     def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
         """Take the edits of the file in, and say how it should look. Raises Waiting; then nothing is changed."""
 
+    def note_as_written(self, text: str) -> Mapping[str, Any]:
+        """Return the note about a file as if Kept had written it as it is."""
+
 
 class Terms(Struct, frozen=True, kw_only=True):
     """On which terms edits are taken in.

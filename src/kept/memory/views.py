@@ -51,14 +51,22 @@ def places(context: Context, *, only_there: bool = False) -> Iterator[ViewPlace]
         tasks = folder / "tasks.json"
         if not is_global and (os.path.lexists(tasks) or (not only_there and _has_tasks(storage))):
             yield ViewPlace(name="tasks.json", path=tasks, root=folder, storage=storage, mark=mark)
-        wanted = context.settings.memory_path
-        if not wanted.startswith(IN_PROJECT):
-            yield ViewPlace(name="MEMORY.md", path=folder / wanted, root=folder, storage=storage, mark=mark)
-        elif is_global:
-            yield ViewPlace(name="MEMORY.md", path=folder / "MEMORY.md", root=folder, storage=storage)
-        elif (own := context.spaces.folder()) is not None:
-            path = own / wanted.removeprefix(IN_PROJECT)
-            yield ViewPlace(name="MEMORY.md", path=path, root=own, storage=storage, is_shared=True, mark=mark)
+        if (place := _memory_md(context, storage, folder, mark)) is not None:
+            yield place
+
+
+def _memory_md(context: Context, storage: Storage, folder: Path, mark: str) -> ViewPlace | None:
+    """Return the place of a MEMORY.md: in the folder of its space, or in that of the project by the settings."""
+    wanted = context.settings.memory_path
+    if not wanted.startswith(IN_PROJECT):
+        return ViewPlace(name="MEMORY.md", path=folder / wanted, root=folder, storage=storage, mark=mark)
+    if storage.space == GLOBAL:
+        return ViewPlace(name="MEMORY.md", path=folder / "MEMORY.md", root=folder, storage=storage)
+    own = context.spaces.folder()
+    if own is None:
+        return None
+    path = own / wanted.removeprefix(IN_PROJECT)
+    return ViewPlace(name="MEMORY.md", path=path, root=own, storage=storage, is_shared=True, mark=mark)
 
 
 def _has_tasks(storage: Storage) -> bool:
@@ -274,15 +282,12 @@ def before_restore(context: Context, storage: Storage) -> None:
 
 def after_restore(context: Context, storage: Storage) -> None:
     """Take the files as they are for what was written: what they show beyond the restored state does not come back."""
-    from kept.memory import memory_md, tasks_json  # a store is rarely restored
-
     context.seen_views.clear()
     for place in places(context):
         if place.storage is storage:
             seen = read(place)
             with storage.writing(context.stamp()) as tx:
-                note = (tasks_json if place.name == "tasks.json" else memory_md).note_as_written(seen.text or "")
-                _save(tx, place, note, None)
+                _save(tx, place, _view(context, place, Terms()).note_as_written(seen.text or ""), None)
 
 
 # Files

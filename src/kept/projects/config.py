@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from kept.errors import SettingsError
+from kept.errors import SettingsError, not_installed
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import default_home, platform_folder
 from kept.settings import Resolved, Settings, field_named, resolve, shown
@@ -292,9 +292,7 @@ def _parse_yaml(text: str) -> Any:
     try:
         from ruamel.yaml import YAML, YAMLError  # type: ignore[attr-defined]  # an optional package
     except ImportError:
-        from kept.distribution import install_line  # a prompt never gets here
-
-        raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
+        raise not_installed("Reading YAML needs ruamel.yaml.", "files") from None
     try:
         return YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:

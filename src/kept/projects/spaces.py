@@ -81,8 +81,8 @@ class Spaces(Protocol):
         if (own := self.project()) is not None:
             yield own
 
-    def drop_merged(self) -> list[str]:
-        """Delete what is left of projects that were merged into this one, and return their names.
+    def drop_merged(self, remove: Callable[[Path], None]) -> list[str]:
+        """Have the folders of projects that were merged into this one removed, and return their names.
 
         Everything in them was moved. No command reaches their files any more, so nothing could be erased there.
         """
@@ -288,15 +288,13 @@ class HomeSpaces(Spaces):
         project = self._located.project
         return None if project is None else self._home.files(project.folder).settings
 
-    def drop_merged(self) -> list[str]:
+    def drop_merged(self, remove: Callable[[Path], None]) -> list[str]:
         own, dropped = self._located.project, []
         for old in [] if own is None or self._database else self._projects.merged_into(own.id):
             directory = self._home.files(old.folder).directory
             if directory.is_dir() and not directory.is_symlink():
                 with explained("delete", directory):
-                    import shutil  # loads compression; only the erasure of a project needs it
-
-                    shutil.rmtree(directory)
+                    remove(directory)
                 dropped.append(old.name)
         return dropped
 

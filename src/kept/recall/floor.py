@@ -76,7 +76,7 @@ class Evidence(Struct, frozen=True, gc=False):
 
     @property
     def features(self) -> tuple[float, ...]:
-        """What WEIGHTS weigh, and behind the constant what FIT_WEIGHTS weigh."""
+        """Return the factors of WEIGHTS, then those of FIT_WEIGHTS, each with the 1 of the constant at the end."""
         return self.coverage, self.surprise, self.likeness, 1.0, self.fit, 1.0
 
 
@@ -96,9 +96,10 @@ class Instead(Struct, frozen=True, gc=False):
     is_alias: bool
     worth: float
 
-    def is_said_in(self, tokens: str) -> bool:
-        """Return True if one of the other words is among the tokens, each between blanks."""
-        return any(f" {other} " in tokens for other in self.others)
+    def replaced_in(self, tokens: str, found: Container[str]) -> list[str]:
+        """Return the words that are not found, if one of the others is among the tokens, each between blanks."""
+        missing = [word for word in self.words if word not in found]
+        return missing if missing and any(f" {other} " in tokens for other in self.others) else []
 
 
 class Floor(Struct, frozen=True):
@@ -123,48 +124,53 @@ class Floor(Struct, frozen=True):
     def covered(self, held: Container[str], tokens: str) -> Evidence:
         """Return the same as far as it covers the query.
 
-        `tokens` are those of what the memory says, each between blanks, for words that stand for one of the query. Its
-        kind and source count only where they are asked for by name.
+        `tokens` are those of the text of the memory (`tokens_of`), for words that stand for one of the query. Its kind
+        and source count only where they are asked for by name.
         """
         found = {word for word in self.asked if word in held}
         exact = worth = sum(own for word, own in self.asked.items() if word in found)
         stood_for = guessed = 0.0
         for instead in self.instead:
-            open_words = [word for word in instead.words if word not in found]
-            if not open_words or not instead.is_said_in(tokens):
+            replaced = instead.replaced_in(tokens, found)
+            if not replaced:
                 continue
-            own = sum(self.asked[word] for word in open_words)
+            own = sum(self.asked[word] for word in replaced)
             if instead.is_alias:
                 stood_for += own
             else:
                 guessed += own
             worth += min(own, instead.worth)
-            found.update(open_words)
+            found.update(replaced)
         whole = self.whole or 1.0
         surprise = worth - self.by_chance - _ways(len(self.asked), len(found)) if found else 0.0
         return Evidence(exact / whole, stood_for / whole, guessed / whole, surprise)
 
 
 def tokens_of(prepared: Prepared) -> str:
-    """Join the tokens of what a memory says, each between blanks."""
+    """Join the tokens of the text, tags and files of a memory, each between blanks."""
     return f" {prepared.words} {prepared.tag_words} {prepared.file_words} "
 
 
 def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
-    """Return the floor for a query, by what its words are worth in these spaces."""
+    """Return the floor for a query, by the worth of its words in these spaces."""
     asked = _worths(query, words, statistics)
-    instead = []
-    for key, brought in words.stand_ins.items():
-        # Two words for one thing ("concise, short") are one wish; a kind and a thing of it ("push notification") two.
-        others = tuple(other for other in brought if other not in asked or key in words.stand_ins.get(other, ()))
-        if own := tuple(word for word in key.split() if word in asked):
-            instead.append(Instead(own, others, words.is_alias(key), _rarity(others, statistics)))
-    instead.sort(key=lambda one: -len(one.words))
     whole = sum(nlargest(MOST_COVERED, asked.values()))
     telling = {word: own for word, own in words.weights.items() if word in asked or word in words.reasons}
     match = bm25.match_of(telling, _with_ordinary(telling, statistics), SAID)
     part_of = {part: parts[0] for parts in _identifiers(query) for part in parts}
-    return Floor(asked, tuple(instead), whole, match, log(statistics.rows + ORDINARY), part_of)
+    instead = tuple(_stand_ins(asked, words, statistics))
+    return Floor(asked, instead, whole, match, log(statistics.rows + ORDINARY), part_of)
+
+
+def _stand_ins(asked: Container[str], words: SearchWords, statistics: Statistics) -> list[Instead]:
+    """Return the words that can stand for others of the query; words that are said together come first."""
+    found = []
+    for key, brought in words.stand_ins.items():
+        # Two words for one thing ("concise, short") are one wish; a kind and a thing of it ("push notification") two.
+        others = tuple(other for other in brought if other not in asked or key in words.stand_ins.get(other, ()))
+        if own := tuple(word for word in key.split() if word in asked):
+            found.append(Instead(own, others, words.is_alias(key), _rarity(others, statistics)))
+    return sorted(found, key=lambda one: -len(one.words))
 
 
 def _with_ordinary(words: Iterable[str], statistics: Statistics) -> Statistics:

@@ -22,8 +22,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, json
 
 from kept import vectors
-from kept.distribution import install_line
-from kept.errors import SettingsError
+from kept.errors import SettingsError, not_installed
 from kept.ports import Embedder
 from kept.recall import minilm
 
@@ -225,9 +224,7 @@ def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
         import onnxruntime  # an optional package (extra `onnx`)
         from tokenizers import Tokenizer  # an optional package (extra `onnx`)
     except ImportError as error:
-        raise SettingsError(
-            f"A sentence model needs the package {error.name}.", hint=f"Install it: {install_line('onnx')}"
-        ) from None
+        raise not_installed(f"A sentence model needs the package {error.name}.", "onnx") from None
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = min(MOST_THREADS, os.cpu_count() or 1)

@@ -93,12 +93,7 @@ class _Bar(Struct, frozen=True, kw_only=True):
         if hit.memory.kind == SUMMARY and not self.takes_summaries:
             return "a summary of a session; ask for kind summary"
         if self.best is None:
-            nearest = (
-                ""
-                if self.nearest is None or self.nearest is hit
-                else f"; {self.nearest.ref} comes nearest, with {self.nearest.confidence or 0.0:.2f}"
-            )
-            return f"fits too little: {self._lack(confidence)}{nearest}"
+            return f"fits too little: {self._lack(confidence)}{self._nearer(hit)}"
         if confidence < REST_SHARE * self.profile.floor:
             return f"fits too little beside {self.best.ref}: {self._lack(confidence, REST_SHARE)}"
         if rank >= self.top:
@@ -109,6 +104,12 @@ class _Bar(Struct, frozen=True, kw_only=True):
 
     def _lack(self, confidence: float, share: float = 1.0) -> str:
         return f"confidence {confidence:.2f}, and {share * self.profile.floor:.2g} is needed"
+
+    def _nearer(self, hit: Hit) -> str:
+        """Name the likeliest hit of all, if it is another one."""
+        if self.nearest is None or self.nearest is hit:
+            return ""
+        return f"; {self.nearest.ref} comes nearest, with {self.nearest.confidence or 0.0:.2f}"
 
     def is_above_floor(self, hit: Hit) -> bool:
         """Return True if the profile has a floor and the hit alone would reach it."""

@@ -43,18 +43,14 @@ def open_space(
     """
     place = fspath(location)
     if place == IN_MEMORY:
-        from kept.storage.inmemory import InMemoryStorage  # an engine of its own
-
-        return InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+        return _portable(None, space, write_wait_s)
     if is_database(place):
         return open_database(place, space or PORTABLE_SPACE, write_wait_s=write_wait_s, now=now)
     if not place or "\0" in place or place != place.encode("utf-8", "replace").decode():
         raise InvalidInput(f"{place!r} is not a file name.", hint="Give a path such as memory.db.")
     path = Path(place)
     if _is_json(path):
-        from kept.storage.jsonfile import JsonFileStorage  # an engine of its own
-
-        return JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+        return _portable(path, space, write_wait_s)
     options = {"write_wait_s": write_wait_s, "now": now, "daily_backups": daily_backups, "home": home}
     opened: Storage = _sqlite().SqliteStorage(path, space, **options)
     return opened
@@ -147,6 +143,15 @@ def repair(path: Path, *, now: datetime) -> "list[Finding]":
     """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup."""
     findings: list[Finding] = _sqlite().rare_verbs().repair(path, now=now)
     return findings
+
+
+def _portable(path: Path | None, space: str | None, write_wait_s: float) -> Storage:
+    """Open a space in a JSON file; without a path in memory alone."""
+    from kept.storage import inmemory, jsonfile  # two engines, which no other one needs
+
+    if path is None:
+        return inmemory.InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    return jsonfile.JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
 
 
 def _sqlite() -> ModuleType:

@@ -12,6 +12,7 @@ def matches(memory: Memory, where: Where) -> bool:
     """Whether the memory is one of those that `where` means."""
     return (
         _stands_there(memory, where)
+        and _is_named(memory, where)
         and _is_about(memory, where)
         and _comes_from(memory, where)
         and (where.since is None or memory.created_at >= where.since)
@@ -30,13 +31,18 @@ def _stands_there(memory: Memory, where: Where) -> bool:
     )
 
 
-def _is_about(memory: Memory, where: Where) -> bool:
+def _is_named(memory: Memory, where: Where) -> bool:
     return (
         where.uid in (None, memory.uid)
         and (not where.ids or memory.id in where.ids)
-        and (not where.tags or not set(where.tags).isdisjoint(memory.tags))
-        and (not where.files or not set(where.files).isdisjoint(memory.files))
         and (not where.fingerprints or memory.fingerprint in where.fingerprints)
+    )
+
+
+def _is_about(memory: Memory, where: Where) -> bool:
+    return (
+        (not where.tags or not set(where.tags).isdisjoint(memory.tags))
+        and (not where.files or not set(where.files).isdisjoint(memory.files))
         and where.topic in (None, memory.topic)
         and where.key in (None, memory.key)
     )

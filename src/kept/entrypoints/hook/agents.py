@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class AgentFormat:
     """An agent: its events, and the form of the answers to them.
 
-    `events` says of which kind each is: start, prompt, action (before a tool call), result (after it), failure,
+    `events` gives the kind of each event: start, prompt, action (before a tool call), result (after it), failure,
     subagent, stop, compact, end. `takes` are the events with an answer that reaches the model, `form` the form of that
     answer, `style` the style that it reads best, `program` the program whose transcripts `kept import` reads.
     `tells_before`: a text that is given before a tool call reaches the model, with the result; other agents drop it,

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The folders in which agents run jobs for themselves, such as digesting their own memories: a variable, a folder in the
+# The folders where agents run jobs for themselves, such as digesting their own memories: a variable, a folder in the
 # user's home, and the folder in it that holds the user's work all the same.
 _AGENT_HOMES = {
     "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "worktrees"),

@@ -45,14 +45,19 @@ def _edit_call(arguments: "Mapping[str, Any]") -> "ToolCall | None":
     """Return the call of an edit: its files and new texts, or those of the patch that it is given."""
     files = [text_of(arguments.get(name)) for name in _PATH_FIELDS]
     new: list[str] = []
-    patches = [text_of(arguments.get(name)) for name in _PATCH_FIELDS]
-    texts = [text for one in (arguments, *_edits(arguments)) for text in _texts(one)]
-    for text in (*texts, *(patch for patch in patches if _PATCH in patch)):
+    for text in _texts_and_patches(arguments):
         is_patch = _PATCH in text
         files += _patched_files(text) if is_patch else ()
         new.append(_added_lines(text) if is_patch else text)
     found = tuple(dict.fromkeys(file for file in files if file))
     return ToolCall(found, (), "\n".join(new)) if found else None
+
+
+def _texts_and_patches(arguments: "Mapping[str, Any]") -> "list[str]":
+    """Return the new texts of a call and of its single edits, then the patches."""
+    texts = [text for one in (arguments, *_edits(arguments)) for text in _texts(one)]
+    patches = [text_of(arguments.get(name)) for name in _PATCH_FIELDS]
+    return texts + [patch for patch in patches if _PATCH in patch]
 
 
 def task_of(given: "Mapping[str, Any]") -> str:

@@ -1,6 +1,6 @@
 """JSON for a hook: input and answer, without importing `json`, which takes half as long as the start of Python.
 
-It loads regular expressions, and needs none of them for what a hook reads. Rule: anything unusual is left to `json`.
+That module loads regular expressions, which the inputs of hooks do not need. Rule: anything unusual is left to `json`.
 """
 
 import _json

@@ -41,7 +41,7 @@ class Promote(Struct, frozen=True, kw_only=True):
 
 
 class MakeGuard(Struct, frozen=True, kw_only=True):
-    """A memory, and what happens at a tool call that it concerns."""
+    """A memory, and whether a tool call that it concerns is refused or only told about it."""
 
     ref: Ref
     mode: Annotated[

@@ -255,6 +255,14 @@ class _Draft:
         """Give the room that is left to memories that waited for it; pins beyond the fifth come last."""
         if not self.text or not any(part.waiting for part in self._parts):
             return
+        added = self._add_waiting()
+        self._render()
+        while self.is_too_long and added:  # a warning of a conflict came along
+            left_out[added.pop().written.pop().entry.ref] = NO_ROOM
+            self._render()
+
+    def _add_waiting(self) -> list[_Part]:
+        """Add the waiting memories that fit, and return the part of each."""
         room = self._order.total - max(tokens.at_most(self.text), _chars_as_tokens(len(self.text), self._order))
         added: list[_Part] = []
         for part in sorted(self._parts, key=lambda part: part.name == "always"):
@@ -264,10 +272,7 @@ class _Draft:
                     part.written.append(one)
                     added.append(part)
                     room -= cost
-        self._render()
-        while self.is_too_long and added:  # a warning of a conflict came along
-            left_out[added.pop().written.pop().entry.ref] = NO_ROOM
-            self._render()
+        return added
 
     def _with_share(self, waiting: Sequence[_Written]) -> list[_Written]:
         return [one for one in waiting if self._order.shares.get(tier_of(one.entry.memory))]

@@ -16,7 +16,7 @@ question gets only those that share its words, or say how to answer. Tables only
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from math import prod
 
@@ -51,6 +51,8 @@ LAST_SESSION_LINES = 2
 NEWEST = 100  # without a prompt, the worthiest of these are told
 FEW_FROM_OTHERS = 3  # at a prompt
 FEW_OF_SESSION = 5  # findings of a session whose context was compacted
+NEWEST_PREFERENCES = 50  # in a turn, the first of these are told
+MOST_PREFERENCES = 8
 LEAST_OF_A_REQUEST = 2  # telling words
 RULES_FOR_A_TASK = 2  # of a sub-agent
 SAME_SHARE = 0.5  # of the words of a demoted memory: one that says so many of them stands in its place
@@ -254,17 +256,50 @@ def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
 
 
 def _telling(prompt: str) -> frozenset[str]:
-    """The words of a prompt that tell what it is about."""
+    """Return the telling words of a prompt."""
     return frozenset(text.query_words(prompt, 256)) - WORTHLESS
 
 
 def _preferences(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
-    """In a turn: what the user wants of every answer. Hooks tell it when a session starts."""
+    """Return the user's preferences and the rules about answers, those about answers first; only for a turn.
+
+    Hooks tell them when a session starts. A turn has no start, and its context is all that a model is sent.
+    """
     if not situation.is_turn:
         return []
-    from kept.recall.briefing import preferences  # hooks do without
+    found = [memory for memory in _newest_preferences(readers, situation) if _is_preference(memory, situation)]
+    found.sort(key=_rank_of_preference)
+    return [Entry(memory=memory, why="the user's preference") for memory in found[:MOST_PREFERENCES]]
 
-    return preferences.for_every_answer(readers, situation)
+
+def _newest_preferences(readers: Sequence[Reader], situation: Situation) -> list[Memory]:
+    found: dict[str, Memory] = {}
+    seen_by = situation.seen_by
+    for where in (
+        Where(kinds=("preference", "convention"), seen_by=seen_by),
+        Where(tags=("correction",), seen_by=seen_by),
+    ):
+        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
+        for reader in readers:
+            hits = reader.search(words, where, limit=NEWEST_PREFERENCES, newest=True)
+            found |= {hit.memory.uid: hit.memory for hit in hits}
+    return list(found.values())
+
+
+def _is_preference(memory: Memory, situation: Situation) -> bool:
+    """Return True for a preference or a rule about answers that may be told here, and needs no confirmation."""
+    is_wanted = memory.kind == "preference" or _is_about_answers(memory)
+    is_certain = worth.is_lasting(memory) and not memory.is_low_trust
+    return is_wanted and is_certain and not out_of_place(memory, situation)
+
+
+def _rank_of_preference(memory: Memory) -> tuple[bool, bool, float, int]:
+    known = memory.importance * worth.feedback_factor(memory.feedback)
+    return not _is_about_answers(memory), "correction" not in memory.tags, -known, -memory.id
+
+
+def _is_about_answers(memory: Memory) -> bool:
+    return not ANSWERS.isdisjoint(text.words(memory.content))
 
 
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
@@ -332,15 +367,21 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
         for memory in _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
         if memory.source.agent not in (None, situation.agent)
     ]
-    if situation.since is not None:
-        since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
-        found += [
-            Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
-            for memory in _worth_telling(readers, since)
-            if memory.source.session not in (None, situation.session)
-        ]
+    found += _from_other_sessions(situation, readers)
     entries = [entry for entry in found if entry.memory.trust != "user"]
     return _untold(entries, situation)[:FEW_FROM_OTHERS] if situation.is_brief else entries
+
+
+def _from_other_sessions(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
+    """Return the findings of other sessions since this one began."""
+    if situation.since is None:
+        return []
+    since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
+    return [
+        Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
+        for memory in _worth_telling(readers, since)
+        if memory.source.session not in (None, situation.session)
+    ]
 
 
 def _untold(entries: Sequence[Entry], situation: Situation) -> list[Entry]:
@@ -381,10 +422,13 @@ def _lines_to_tell(lines: list[str], situation: Situation, asked: Set[str], told
     new = [line for line in new if _is_telling(line, with_requests=is_asked_for)]
     if is_asked_for:
         return new
-    if situation.has_prompt:
-        return [line for line in new if _fits(line, asked)]
-    kept = sorted(new, key=lambda line: not _is_open(line))[:LAST_SESSION_LINES]
-    return [line for line in new if line in kept]
+    return [line for line in new if _fits(line, asked)] if situation.has_prompt else _open_ends_first(new)
+
+
+def _open_ends_first(lines: Sequence[str]) -> list[str]:
+    """Return a few lines in their order, if possible those of open ends."""
+    chosen = sorted(lines, key=lambda line: not _is_open(line))[:LAST_SESSION_LINES]
+    return [line for line in lines if line in chosen]
 
 
 def memory_mark(memory: Memory) -> str:
@@ -421,26 +465,28 @@ def _fits(line: str, asked: Set[str]) -> bool:
 
 
 def _names(task: Task, asked: Set[str]) -> bool:
-    """Whether a prompt speaks of a task: of two of its words, or of half of what it is called."""
+    """Return True if a prompt speaks of a task: two of the words that describe it, or half of them."""
     words = set(text.words(task.description)) - WORTHLESS
     shared = asked & words - COMMON
     return bool(shared) and (2 * len(shared) >= len(words) or _fits(task.description, asked))
 
 
 def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Task]:
-    """Tasks that have not ended, the newest first; with a prompt, those that it speaks of."""
+    """Return the tasks that have not ended, the newest first; with a prompt, those that it speaks of."""
     if situation.moment == "subagent":
         return []
     tasks = [task for reader in readers for task in reader.all(Task) if not task.has_ended]
-    tasks = [task for task in tasks if line_mark(task.name) not in situation.told]
-    if situation.has_prompt:
-        tasks = [
-            task
-            for task in tasks
-            if task.name == situation.task or task.name in situation.prompt or _names(task, asked)
-        ]
+    tasks = [task for task in tasks if _is_to_tell(task, situation, asked)]
     newest = sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
     return [with_its_source(task, readers) for task in newest]
+
+
+def _is_to_tell(task: Task, situation: Situation, asked: Set[str]) -> bool:
+    """Return False for a task that was told before, or that the prompt does not speak of."""
+    if line_mark(task.name) in situation.told:
+        return False
+    is_named = task.name == situation.task or task.name in situation.prompt
+    return not situation.has_prompt or is_named or _names(task, asked)
 
 
 def with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
@@ -450,24 +496,24 @@ def with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
 
 
 def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], told: Set[str]) -> list[Pair]:
-    """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs.
-
-    If one side was demoted, the pair is settled.
-    """
+    """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs."""
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
-    pairs: list[Pair] = []
-    for reader in readers:
-        for conflict in open_conflicts(reader, known.keys()):
-            left, right = (_side(uid, known, reader) for uid in (conflict.left, conflict.right))
-            if left is None or right is None:  # one was archived or erased: no longer a contradiction
-                continue
-            if (left.feedback < 0) != (right.feedback < 0):
-                continue
-            pairs.append((left, right))
-            for memory, rival in ((left, right), (right, left)):
-                if rival.uid not in known and memory_mark(rival) not in told:
-                    _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
+    pairs = [pair for reader in readers for pair in _contradictions(known, reader)]
+    for left, right in pairs:
+        for memory, rival in ((left, right), (right, left)):
+            if rival.uid not in known and memory_mark(rival) not in told:
+                _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
     return pairs
+
+
+def _contradictions(known: Mapping[str, Memory], reader: Reader) -> Iterator[Pair]:
+    """Yield the pairs that contradict each other, with a known memory. If one side was demoted, the pair is settled."""
+    for conflict in open_conflicts(reader, known.keys()):
+        left, right = (_side(uid, known, reader) for uid in (conflict.left, conflict.right))
+        if left is None or right is None:  # one was archived or erased: no longer a contradiction
+            continue
+        if (left.feedback < 0) == (right.feedback < 0):
+            yield left, right
 
 
 def _side(uid: str, known: Mapping[str, Memory], reader: Reader) -> Memory | None:
@@ -545,7 +591,7 @@ def _points(memory: Memory) -> float:
 
 
 def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Memory]:
-    """The rules that concern what a prompt asks for, the nearest first. `asked` are its telling words."""
+    """Return the rules that concern the work of a prompt, the nearest first. `asked` are its telling words."""
     concerns = _concerns(prompt, asked)
     held = {rule.uid: frozenset(text.words(rule.content)) for rule in rules}
     telling = _telling_apart(asked, held)
@@ -579,7 +625,7 @@ def _telling_apart(asked: Set[str], held: Mapping[str, Set[str]]) -> Set[str]:
 
 
 def _holds_here(held: Set[str], telling: Set[str], concerns: Set[str]) -> bool:
-    """Whether a rule with these words speaks of what the prompt does, or concerns such work and not how to run it."""
+    """Return True if a rule with these words names the work of the prompt, or concerns it and not how to run it."""
     return not held.isdisjoint(telling) or (not held.isdisjoint(concerns) and held.isdisjoint(RUNNING))
 
 

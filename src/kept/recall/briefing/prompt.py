@@ -19,11 +19,11 @@ from kept.recall.stems import COMMON, WORTHLESS
 from kept.tables import SETTLED_KINDS
 
 SURER = 1.2  # times the floor: the confidence of a line that an agent did not ask for
-BESIDE_BEST = 0.5  # of the best score: what such a line needs
+BESIDE_BEST = 0.5  # of the best score: such a line needs as much
 OUTDATED = timedelta(days=60)  # later: of two statements about the same, only the later one is told
 LEAST_CONFIDENCE = 0.1  # of a memory below the floor
 CAUTIONS = ("error", "warning")  # short, and dear if they are missed: any word but a filler tells something
-KNOWN_WORDS = 2  # and their share: what a prompt must speak of, if nothing fits well
+KNOWN_WORDS = 2  # and their share: a prompt must speak of as many, if nothing fits well
 KNOWN_SHARE = 0.4
 RARE_ROWS = 5  # memories, or this share of them: a name that more of them say tells nothing of a prompt
 RARE_SHARE = 0.05
@@ -34,7 +34,7 @@ MATCHES = "matches "  # with these words
 def fitting_the_prompt(
     recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[LeftOut]
 ) -> Iterator[Entry]:
-    """What fits well, and what is near to that; or, where the project knows what the prompt speaks of, the nearest."""
+    """Yield the memories that fit well or nearly so; if the project knows the topic of the prompt, the nearest."""
     of_tier: Counter[str] = Counter()
     most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
     fitting = _sure_hits(recalled, floor) if situation.is_brief else _near_hits(recalled, readers, situation, floor)
@@ -52,10 +52,14 @@ def fitting_the_prompt(
 def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
     """Return the memories that fit for certain, best first: of two that say something else of the same, the newer."""
     considered = [*recalled.hits, *(miss.hit for miss in recalled.misses)]
-    sure = [hit for hit in considered if (hit.confidence or 0.0) >= SURER * floor and is_worth_telling(hit.memory)]
+    sure = [hit for hit in considered if _is_sure(hit, floor)]
     sure.sort(key=lambda hit: -hit.score)
     beside = [hit for hit in sure if hit.score >= BESIDE_BEST * sure[0].score]
     return [hit for hit in beside if not any(_replaces(other, hit) for other in beside)]
+
+
+def _is_sure(hit: Hit, floor: float) -> bool:
+    return (hit.confidence or 0.0) >= SURER * floor and is_worth_telling(hit.memory)
 
 
 def _replaces(newer: Hit, older: Hit) -> bool:
@@ -84,7 +88,7 @@ def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situati
 
 
 def _why(hit: Hit, prompt: str) -> str:
-    """Name the words by which a hit fits, as they are written."""
+    """Name the words that make a hit fit, as they are written."""
     told = [
         text.as_written(word, prompt if how == ASKED_FOR else hit.memory.content)
         for word, how in hit.matched.items()
@@ -117,7 +121,7 @@ def _speaks_of_it(hit: Hit, session: str | None) -> bool:
 
 
 def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
-    """Whether the project knows what a prompt speaks of: a name, or at least two of its words, and two of five."""
+    """Return True if the project knows the topic of a prompt: a name, or at least two of its words, and two of five."""
     words = [word for word in text.query_words(prompt) if word not in WORTHLESS and word not in COMMON]
     statistics = sum((reader.statistics(words, LIVE) for reader in readers), Statistics())
     known = {word for word, rows in statistics.rows_with.items() if rows}
