@@ -11,8 +11,8 @@ import pytest
 import kept
 from kept.entrypoints.hook import work
 from kept.entrypoints.hook.agents import AGENTS, refusal_of
-from kept.entrypoints.hook.tool_calls import call_of, failure_of, task_of
 from kept.entrypoints.hook.places import is_agents_own
+from kept.entrypoints.hook.tool_calls import call_of, failure_of, task_of
 from kept.entrypoints.hook.wire import decoded, encoded
 from kept.memory.told import told_in
 from tests.hook.inputs import COMMAND, FAILURE, FILE, INPUTS, NEW_TEXT, PATCH, PROMPT, TASK
