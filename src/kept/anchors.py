@@ -264,11 +264,6 @@ def activities_in(content: str) -> "list[str]":
     return list(dict.fromkeys(found))
 
 
-def activities_of(command: str) -> "list[str]":
-    """Return the activities that a shell command is."""
-    return list(dict.fromkeys(key[2:] for key in _keys_of_command(command[:MAX_COMMAND_CHARS], "") if key[:2] == "a:"))
-
-
 def is_general(program: str) -> bool:
     """Return True for a program that is used for everything, or whose sub-command names the work."""
     return program in GENERAL or program in _SUBCOMMANDS or program in _WORDS_TOO

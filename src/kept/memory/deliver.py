@@ -113,7 +113,7 @@ class Deliveries:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""
         if not output.strip() or self._context.is_off(listener.session):
             return ""
-        from kept.memory import known_errors  # not for a prompt that quotes no error
+        from kept.memory import known_errors  # not for a prompt, which has less time
 
         known = known_errors.fixes_for(self._context, output, session=listener.session, command=command)
         if not known:

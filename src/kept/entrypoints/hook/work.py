@@ -41,9 +41,9 @@ def note_task(home: str, session: str, task: str) -> None:
 def take_task(home: str, session: str) -> str:
     """Return the oldest task that no sub-agent has begun, and remove it; "" if none is known."""
     path = f"{_path(home, session)}.tasks"
-    first, *rest = _lines(path) or [""]
-    if not home or not first:
+    if not home or not (lines := _lines(path)):
         return ""
+    first, *rest = lines
     _write(path, "".join(f"{line}\n" for line in rest))
     try:
         task = wire.decoded(first)
