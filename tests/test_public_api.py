@@ -10,7 +10,7 @@ import kept
 
 NAMESPACES = {
     "aliases": {"add", "remove", "list"},
-    "deliveries": {"at_start", "for_error", "for_prompt", "for_subagent", "on_compaction"},
+    "deliveries": {"at_start", "follow", "for_action", "for_error", "for_prompt", "for_subagent", "on_compaction"},
     "files": {"accompany", "extract", "items", "status", "sync", "take_edits", "write_brain"},
     "knowledge": {
         "add_convention",

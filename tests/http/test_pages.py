@@ -317,7 +317,8 @@ def test_what_a_hook_gave_is_listed_at_once_with_its_moment_and_reason(tmp_path:
     """Before the transcript of the session arrives: nothing is known of it but what it was given."""
     with serving(tmp_path) as server:
         with server.memory() as memory:
-            memory.remember("Deploys of the gateway wait for the nightly backup.", kind="decision", pin=True)
+            memory.remember("Answers are short.", kind="preference", pin=True)
+            memory.remember("Deploys of the gateway wait for the nightly backup.", kind="decision")
             memory.deliveries.at_start(deliver.Listener(session="fresh-1", event="SessionStart"))
             listener = deliver.Listener(session="fresh-1", event="UserPromptSubmit")
             assert memory.deliveries.for_prompt("deploy the gateway after the nightly backup", listener)

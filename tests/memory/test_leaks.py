@@ -218,6 +218,7 @@ NO_DOORS = {
     "store.import_",
     "vectors.check",
     "vectors.limits",
+    "vectors.keep_up",
 }
 
 

@@ -66,6 +66,7 @@ NOT_WALKED = {
     "vectors.on",  # needs a model
     "vectors.check",
     "vectors.limits",
+    "vectors.keep_up",  # makes vectors of what is there
 }
 NOTED_BY_RECALL = {"use_count": 0, "last_used_at": None}  # recall counts what it returned, without the journal
 

@@ -7,7 +7,7 @@ Rule: a file has the anchors of live memories only. Those of an erased memory go
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -129,8 +129,7 @@ class _AnchorFile:
         if not events:
             return
         mark = _mark_of(events[-1])
-        uids = dict.fromkeys(event.subject for event in events if ":" not in event.subject)
-        changed, added = self._changed(reader, data, uids)
+        changed, added = self._changed(data, _as_they_are(reader, events))
         if changed is not None:
             runs = changed[HEADER_BYTES:] + added
             replace_file(path, mark + _bitmap(bytes(BITMAP_BYTES), runs) + runs)
@@ -142,11 +141,10 @@ class _AnchorFile:
             file.seek(0)
             file.write(mark + _bitmap(data[MARK_BYTES:HEADER_BYTES], added) if added else mark)
 
-    def _changed(self, reader: Reader, data: bytes, uids: Iterable[str]) -> tuple[bytes | None, bytes]:
+    def _changed(self, data: bytes, memories: Mapping[str, Memory | None]) -> tuple[bytes | None, bytes]:
         """Return the file without the runs that no longer hold, None if all of them do, and the runs to add."""
         kept, added = data, b""
-        for uid in uids:
-            memory = next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
+        for uid, memory in memories.items():
             run = b"".join(self._runs([memory] if memory is not None else []))
             start, end = self._run_of(kept, uid, memory)
             if kept[start:end] == run:
@@ -191,6 +189,16 @@ def _bitmap(known: bytes, runs: bytes) -> bytes:
         at, bit = bit_of(runs[start : start + 3])
         bits[at] |= bit
     return bytes(bits)
+
+
+def _as_they_are(reader: Reader, events: Sequence[Event]) -> dict[str, Memory | None]:
+    """Return the memories that events speak of, by uid; None for one that is erased. New ones are read at once."""
+    about = [event for event in events if ":" not in event.subject]
+    new = tuple(number for event in about if (number := (event.changed or {}).get("id", (None, None))[1]))
+    found = {one.uid: one for one in reader.select(replace(ANYWHERE, ids=new), limit=len(new))} if new else {}
+    for uid in {event.subject for event in about} - found.keys():
+        found |= {one.uid: one for one in reader.select(replace(ANYWHERE, uid=uid), limit=1)}
+    return {event.subject: found.get(event.subject) for event in about}
 
 
 def _all_live(reader: Reader) -> Iterator[Memory]:

@@ -30,9 +30,11 @@ def why_nothing(given: Explained) -> EmptyAnswer | None:
     if given.kind not in ANSWERS or given.hits or any(section.get("entries") for section in given.sections):
         return None
     fitting = [one for one in given.left_out if one["ref"] not in given.pinned]  # pins come with every text
-    if (nearest := next(iter((*fitting, *given.misses, *given.left_out)), None)) is not None:
+    is_question = bool(given.question.query.strip())
+    nearest = next(iter((*fitting, *given.misses, *(() if is_question else given.left_out))), None)
+    if nearest is not None:
         return EmptyAnswer(ref=str(nearest["ref"]), reason=str(nearest["reason"]))
-    if not given.question.query.strip():
+    if not is_question:
         return EmptyAnswer(reason=NOTHING_STORED)
     return EmptyAnswer(reason=NO_MEMORY if given.words else ASKED_NOTHING)
 

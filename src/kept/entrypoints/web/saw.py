@@ -43,7 +43,7 @@ def saw(
     noted, given = _chosen(memory, key, session, receipt, recent)
     about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
     if given is None:
-        return draw_page(request, "saw", project, memory, key, given=None, back=f"{root}/saw", **about)
+        return draw_page(request, "saw", project, memory, key, given=None, listed=[], back=f"{root}/saw", **about)
     return draw_page(
         request,
         "saw",
