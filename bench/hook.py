@@ -30,6 +30,7 @@ MISS_LIMIT = 1.5
 HOOK = "from kept.entrypoints.hook import main; main()"
 LIBRARIES, NOTHING = "import json, apsw", "pass"
 RULE = "Never edit ledger.txt by hand, because make ledger writes it"
+HABIT = "Always ask me before you change the schema"  # told when a session starts
 BUSY = "while True: pass"
 
 
@@ -43,6 +44,7 @@ class Desk:
             self.contents = [one.content[:480] for one in docstrings(rows)]
             memory.remember_many([kept.Draft(content=content) for content in self.contents])
             memory.remember(RULE, kind="warning")
+            memory.remember(HABIT, kind="preference")
         # An installed program has its bytecode.
         self.env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self.env |= {"KEPT_HOME": str(self.home), "PYTHONPYCACHEPREFIX": str(folder / "pyc")}

@@ -236,3 +236,10 @@ def test_a_receipt_says_at_once_what_was_given_at_which_moment_and_why(memory: k
     reasons = [entry["why"] for section in given[2].sections for entry in section["entries"]]
     assert reasons == ["holds for all work here"]
     assert [out["reason"] for out in given[0].left_out] == ["this session was told it before"]
+
+
+def test_a_prompt_that_quotes_an_error_is_told_its_fix(memory: kept.Kept) -> None:
+    memory.knowledge.add_failure("sqlite3.OperationalError: database is locked", "Stop the importer first")
+    told = prompt(memory, "Since this morning every import fails with sqlite3.OperationalError: database is locked")
+    assert "Stop the importer first" in told
+    assert not prompt(memory, "It fails with ValueError: bad literal", session="other")

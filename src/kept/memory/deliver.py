@@ -23,6 +23,7 @@ from kept.recall import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
     from kept.anchors import ToolCall
     from kept.memory.actions import Said
@@ -79,10 +80,14 @@ class Deliveries:
         return self._briefed("", most, listener, "start")
 
     def for_prompt(self, prompt: str, listener: Listener) -> str:
-        """Write what fits a prompt; nothing when nothing does."""
+        """Write what fits a prompt, or the known fix of an error that it quotes; nothing when nothing does."""
         said = text.without_delivered(prompt).strip()
         most = max(PROMPT_TOKENS, LINE_TOKENS * self._context.settings.prompt_lines)
-        return self._briefed(said, most, listener, "prompt") if said else ""
+        if not said:
+            return ""
+        fitting = self._briefed(said, most, listener, "prompt")
+        quoted = [] if fitting or not _may_quote_an_error(said) else _known_errors().errors_in(said)
+        return fitting or self.for_error("\n".join(quoted), listener)
 
     def for_subagent(self, task: str, listener: Listener) -> str:
         """Write a few lines for the task that a sub-agent was given; nothing when nothing fits it."""
@@ -113,8 +118,7 @@ class Deliveries:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""
         if not output.strip() or self._context.is_off(listener.session):
             return ""
-        from kept.memory import known_errors  # not for a prompt, which has less time
-
+        known_errors = _known_errors()
         known = known_errors.fixes_for(self._context, output, session=listener.session, command=command)
         if not known:
             return ""
@@ -158,6 +162,17 @@ class Deliveries:
             save_notes(
                 self._context.readable(), self._context.now(), body=content, named=told, session=listener.session
             )
+
+
+def _may_quote_an_error(prompt: str) -> bool:
+    """Return True if a prompt has a word of an error, so that looking for one is worth an import."""
+    return any(word in prompt for word in ("rror", "xception", "anic", "atal", "ailed"))
+
+
+def _known_errors() -> "ModuleType":
+    from kept.memory import known_errors  # for an error alone: prompts have less time
+
+    return known_errors
 
 
 def _still_told(storage: Storage, summary: Memory) -> Memory | None:
