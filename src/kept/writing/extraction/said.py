@@ -1,0 +1,154 @@
+"""Turn the messages of a user into statements: one thought each, with what is needed to understand it.
+
+Used by extraction. A message is read sentence by sentence (`grammar.read`). A sentence that continues the one before is
+joined to it; an answer gets its question and the text of its option; a sentence that points back gets what it points to.
+Rule: everything a user states is returned, with points; `conversation` chooses.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kept.model import Message
+from kept.text import compiled
+from kept.writing.extraction.answers import chosen_option, options_in
+from kept.writing.extraction.evidence import names_in
+from kept.writing.extraction.passages import Passage
+from kept.writing.extraction.statements import finished
+from kept.writing.grammar import Reading, read
+from kept.writing.last_word import things_in
+
+MAX_CHARS = 500
+MAX_CONTEXT_CHARS = 240
+SHORT_WORDS = 6  # an answer of so few words needs its question
+MIN_THINGS = 2
+
+# Two thoughts in one sentence: each has a subject of its own.
+_TWO_THOUGHTS = r"; |, (?:and|und|et|y|e) (?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
+_NO_VERB_NEEDED = r"(?i)\b(?:is|are|was|were|has|have|had|be|been|do|does|did|must|should|can|will|may|need|needs|use|uses|stay|stays|\w+ed|\w+s)\b"
+
+POINTS = {
+    "states": 4,
+    "orders": 1,
+    "standing": 3,
+    "recalls": 4,
+    "warns": 3,
+    "rule": 2,
+    "prohibits": 2,
+    "decides": 2,
+    "change": 2,
+    "objects": 1,
+    "reason": 1,
+    "answer": 2,
+    "personal": 2,
+    "guess": -2,
+    "fleeting": -2,
+    "symptom": -2,
+    "wish": -2,
+    "undo": -1,
+}
+NAMES_POINTS = 1
+SHORT_POINTS = -2  # fewer than MIN_THINGS things, and no answer
+
+
+class Statement(Struct, frozen=True):
+    """A statement of the user: its text, the sentence that it is made of, its marks and its points."""
+
+    content: str
+    said: str  # without its context
+    message: Message
+    marks: frozenset[str]
+    points: int
+    needs_context: bool = False  # the context is another speaker's
+
+    def has(self, *names: str) -> bool:
+        return not self.marks.isdisjoint(names)
+
+
+class Context(Struct):
+    """What was said before a message of the user: by the agent, and the user's last question."""
+
+    agent: str = ""  # the last sentence
+    asked: str = ""  # the whole text in which options may stand
+    question: str = ""  # the agent's
+    own_question: str = ""
+
+
+def statements_in(
+    message: Message, read_passages: Sequence[Passage], context: Context, *, is_chat: bool
+) -> Iterator[Statement]:
+    """Return the statements of a message."""
+    before = ""
+    is_first = True
+    for passage in read_passages:
+        for text, marks in _thoughts(passage):
+            answer = _answer(text, context) if is_first else None
+            is_first = False
+            content, needs = (answer, False) if answer else _understandable(text, marks, before, context)
+            marks |= {"answer"} if answer else set()
+            marks |= {"personal"} if is_chat and "first_person" in marks and "wish" not in marks else set()
+            if "asks" not in marks and content and len(content) <= MAX_CHARS:
+                yield Statement(content, text, message, frozenset(marks), _points(text, marks), needs)
+            before = text
+
+
+def _thoughts(passage: Passage) -> Iterator[tuple[str, set[str]]]:
+    """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
+    text, marks = "", set[str]()
+    for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
+        found = read(sentence)
+        if text and _continues(found, text):
+            text = f"{finished(text)} {finished(found.text)}"
+            marks |= found.marks - {"points_back", "fleeting", "symptom"}
+            continue
+        if text:
+            yield finished(text), marks
+        text, marks = "", set()
+        if found.act in ("states", "orders"):
+            text, marks = found.text, {found.act, *found.marks}
+        elif found.act == "asks":
+            yield sentence, {"asks"}
+    if text:
+        yield finished(text), marks
+
+
+def _continues(found: Reading, before: str) -> bool:
+    """Match a sentence that goes on about the one before: it points back, gives a reason, or names the same."""
+    if found.act not in ("states", "orders") or len(before) + len(found.text) > MAX_CONTEXT_CHARS:
+        return False
+    if found.has("points_back"):
+        return True
+    things = things_in(found.text)
+    return len(things) < MIN_THINGS or bool(things & things_in(before))
+
+
+def _answer(text: str, context: Context) -> str:
+    """Return an answer with the option it chooses and its question; empty if the text answers nothing."""
+    question = context.question or context.own_question
+    if chosen := chosen_option(text, options_in(context.asked)):
+        option, rest = chosen
+        return " ".join(
+            filter(None, (question[:MAX_CONTEXT_CHARS], finished(option), finished(rest) if len(rest) > 3 else ""))
+        )
+    is_fragment = len(text.split()) <= SHORT_WORDS and (context.question or not things_in(text) & things_in(question))
+    if context.question and is_fragment and "first_person" not in read(text).marks:
+        return f"{context.question[-MAX_CONTEXT_CHARS:]} {text}"
+    return ""
+
+
+def _understandable(text: str, marks: set[str], before: str, context: Context) -> tuple[str, bool]:
+    """Return the text with what it points to, and whether that is another speaker's."""
+    if "points_back" not in marks and len(things_in(text)) >= MIN_THINGS:
+        return text, False
+    if before and not before.endswith("?"):
+        return f"{finished(before)} {text}", False
+    if "points_back" not in marks and len(things_in(text)) and not context.agent:
+        return text, False
+    around = context.agent or context.own_question
+    return (f"{around[-MAX_CONTEXT_CHARS:]} {text}", True) if around else (text, "points_back" in marks)
+
+
+def _points(text: str, marks: set[str]) -> int:
+    points = sum(POINTS.get(name, 0) for name in marks)
+    points += NAMES_POINTS if names_in(text) else 0
+    return points + (SHORT_POINTS if len(things_in(text)) < MIN_THINGS and "answer" not in marks else 0)

@@ -1,0 +1,33 @@
+"""The sorts of proposals, and which of them are told without a judge.
+
+Used by extraction. Rule: only what a listener would act on without asking back is told unjudged.
+"""
+
+from kept.proposals import ABOUT_SELF, COMMAND, FINDING, FIX, STANDING_ORDER, STATEMENT
+from kept.writing.extraction.said import Statement
+
+__all__ = ["COMMAND", "FINDING", "FIX", "kind_of", "sort_of"]
+
+MIN_ORDER_POINTS = 6
+
+
+def sort_of(statement: Statement, *, is_doubtful: bool, is_change: bool) -> str:
+    """Return the sort of a statement of the user."""
+    if is_doubtful or statement.needs_context or statement.has("guess", "fleeting"):
+        return STATEMENT
+    if statement.has("personal") and not statement.has("orders"):
+        return ABOUT_SELF
+    if statement.has("recalls", "warns", "standing", "prohibits") and not statement.has("symptom"):
+        return STANDING_ORDER
+    return STATEMENT
+
+
+def kind_of(statement: Statement) -> str:
+    """Return the kind of memory that a statement makes."""
+    if statement.has("warns"):
+        return "warning"
+    if statement.has("decides", "answer"):
+        return "decision"
+    if statement.has("orders", "prohibits", "standing") and not statement.has("personal"):
+        return "preference"
+    return "fact"

@@ -1,0 +1,232 @@
+"""Read a sentence of a user: its openers, what it does (states, asks, orders, reacts), and the words that weigh.
+
+Used by extraction. The tables hold closed-class words and the few verbs of speech acts, for English, German, French,
+Spanish, Portuguese and Japanese: single words, and phrases as regular expressions over lower case. Rule: no table names
+a topic. A sentence in a language that no table knows is a statement.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from kept.text import compiled
+from kept.writing.speech import masked
+
+MIN_LETTERS = 4  # that must be left behind an opener
+MAX_REACTION_WORDS = 2  # beside words that only react: "thanks, perfect work"
+
+# ---- openers: words before a statement that only connect it to the talk ----
+
+_OPENERS = {
+    "plain": "ok okay hm hmm so well also and but then btw hey uh ah oh please right true good great nice fine perfect cool "
+    "thanks agreed alright sure yes yeah yep fyi plus again und aber also ach ja doch super gut genau bitte danke et mais bon "
+    "alors donc oui merci y pero pues vale sí bueno perfecto gracias e mas então pois sim ótimo certo",
+    "phrases": r"by the way|one (?:more|last|other) thing(?: first)?|(?:just )?so you know|just (?:to be clear|a note|fyi)"
+    r"|note(?: that)?|please note(?: that)?|for the record|for future reference|(?:as|like) i said(?: before)?"
+    r"|(?:and )?i(?:'ve)? (?:already )?told you(?: already| before)?|(?:it )?turns out(?: that)?|speaking of which"
+    r"|before you start|(?:bad|good) news|heads up|quick note|reminder|you(?:'re| are) right|that's (?:right|outdated)"
+    r"|sounds good|good idea|on second thought|change of plans?|small correction|übrigens|ach so|nebenbei(?: bemerkt)?"
+    r"|noch (?:etwas|was)|(?:nur )?zur info|klingt gut|au fait|d'ailleurs|au passage|por cierto|otra cosa|además|aliás"
+    r"|a propósito|já agora|mais uma coisa|boa dica",
+    "warns": r"important|careful|caution|warning|attention|beware|gotcha|wichtig|achtung|vorsicht|ojo|cuidado|importante"
+    r"|aten[çc]i?[ãó]o?n?",
+    "recalls": r"(?:please )?remember(?: that)?|(?:keep|bear) in mind(?: that)?|don't forget(?: that)?|merk dir(?:,? dass)?"
+    r"|denk daran(?:,? dass)?|rappelle-toi(?: que)?|n'oublie pas(?: que)?|recuerda(?: que)?|lembr[ae]-[st]e(?: de)?(?: que)?",
+    "objects": r"no|nope|nah|wrong|incorrect|not quite|actually|wait|correction|never ?mind|that's (?:wrong|not (?:right|true"
+    r"|correct))|sorry|scratch that|nein|falsch|das stimmt nicht|non|en fait|en realidad|não|na verdade",
+}
+_END = r"[\s,.:;!—–-]"
+_OPENER = (
+    r"(?i)\W*(?:(?P<plain>{plain})(?={end})|(?P<phrases>{phrases})(?={end})|(?P<recalls>{recalls})(?=[\s,:])"
+    r"|(?P<warns>{warns})\s?[,.:!—–-]|(?P<objects>{objects})[,.:;!—–-]){end}*"
+).format(**{**_OPENERS, "plain": "|".join(_OPENERS["plain"].split())}, end=_END)
+_BARE_OBJECTION = r"(?i)(?:no|nope|wrong|actually|nein|falsch|doch|non|não)\b"
+
+# ---- what a sentence does ----
+
+_ASKS = (
+    r"(?i)[?？]\W*$|^(?:what|why|how|when|where|which|who|whose|is|are|was|were|do|does|did|can|could|would|will|shall|should"
+    r"|have|has|may|wie|was|warum|wo|wann|wer|welche\w*|kannst|könntest|peux-tu|tu peux|pourquoi|comment|quel\w*|est-ce|puedes"
+    r"|podrías|qué|cómo|por qué|podes|consegues)\b(?!.*[,;] )|(?:です|ます|でしょう)か"
+)
+_VERBS = (
+    "add analyse analyze answer apply ask block bring build bump call change check choose clean close commit compare continue "
+    "convert create debug delete deploy describe disable do draw drop enable ensure explain export extend fetch find finish fix "
+    "follow format generate get give go hide implement import include install investigate keep leave let lets let's lint list "
+    "load log look make mark merge move name open pick plan prepare print publish pull push put read rebase refactor release "
+    "remind remove rename replace reply reset respond restart retry revert review rework run save see send set show skip sort "
+    "split start stop store summarise summarize switch take tell test translate treat try turn undo update use wait wire write "
+    "benenn benenne erstelle erstell führe füg füge lösche lösch mach mache nimm prüf prüfe schau schreib schreibe starte such "
+    "suche verschieb verschiebe zeig zeige ändere ajoute corrige crée fais lance mets montre regarde renomme supprime vérifie "
+    "écris agrega arregla añade borra cambia crea ejecuta escribe haz mira muestra pon revisa adiciona adicione apaga corrija "
+    "cria crie escreva escreve executa faz mostra mostra-me muda põe roda veja vê"
+)
+_ORDERS = (
+    r"(?i)^(?:can|could|would|will) (?:you|we)\b|^i(?:'d| would)? (?:want|need|like) (?:you|to)\b|^i need\b"
+    r"|(?:実行して|直して|見て|考えて|作って|追加して)(?:ください)?[。.]?$"
+)
+_NOT_AN_ORDER = r"(?i)^\w+ (?:is|are|was|were|has|have|must|should|goes|go|come|comes)\b"
+_COURTESY = frozenset("please just now then next first and so bitte por favor s'il te plaît".split())
+_REACTING = frozenset(
+    "ok okay thanks thank you great nice perfect good yes no yep nope cool right done lgtm hi hello bye ha haha lol sounds got "
+    "it looks to me go ahead do please on that's that all fine see exactly sure one back morning evening night danke merci "
+    "gracias obrigado obrigada bitte hallo bonjour hola olá genau vale super ありがとう はい こんにちは いいですね".split()
+)
+
+# ---- the words that weigh ----
+
+
+class Words(NamedTuple):
+    """Single words, and phrases as a regular expression."""
+
+    single: frozenset[str]
+    phrases: str
+
+    def are_in(self, words: frozenset[str], text: str) -> bool:
+        return not self.single.isdisjoint(words) or bool(self.phrases and compiled(self.phrases).search(text))
+
+
+def _words(single: str, phrases: str = "") -> Words:
+    return Words(frozenset(single.split()), phrases)
+
+
+MARKS = {
+    # What holds beyond the moment: always or never, for all, by duty, up to a limit.
+    "rule": _words(
+        "always never every everything everyone everywhere everybody each all any only must mustn't cannot can't forbidden unless "
+        "whenever nothing nobody stays stay should shouldn't rather prefer prefers don't dont immer nie niemals nur jede jeder "
+        "jedes jedem jeden alle allen alles muss müssen soll sollen darf dürfen kein keine keinen keiner höchstens mindestens "
+        "überall gar toujours jamais seulement uniquement chaque tous toutes tout partout doit doivent faut aucun aucune préfère "
+        "siempre nunca sólo solo cada todos todas debe deben ninguno ninguna ningún prefiero sempre só apenas todo toda deve "
+        "devem nenhum nenhuma nada",
+        r"\b(?:ha(?:s|ve) to|needs? to|not allowed|may not|do not|at (?:most|least)|no more than|limited to|as always|under \d"
+        r"|max(?:imum)? \d|instead of|no one|hay que|tienen? que|t[eê]m (?:de|que)|no se|ne \w+ (?:pas|jamais|plus))\b"
+        r"|(?:^|[,;:] )(?:and |so )?no (?!need|problem|idea|worries|one\b|rush|matter|longer|way|thanks|changes?|that)[a-z]"
+        r"|必ず|いつも|常に|すべて|全て|絶対|だけ|のみ|禁止|まで|てはいけ|でいい|お願いします|てください",
+    ),
+    # An order that says itself that it stands.
+    "standing": _words(
+        "always never must mustn't immer nie niemals künftig toujours jamais désormais dorénavant siempre nunca sempre doravante",
+        r"\b(?:from (?:now|today|next \w+) on|going forward|in (?:the )?future|as always|ab (?:jetzt|sofort)|von nun an|in zukunft"
+        r"|à partir de maintenant|a partir de ahora|desde ahora|en adelante|de agora em diante|a partir de agora)\b"
+        r"|今後|これから|必ず|常に|絶対",
+    ),
+    "prohibits": _words(
+        "",
+        r"^(?:(?:please|and|just|so) )*(?:do not|don't|dont|never|stop|avoid|no) (?!worry|mind|bother|forget|hesitate|need|problem"
+        r"|idea|rush|matter|way|thanks|know|think|stop|understand|that\b|longer|one\b)\w|\bne (?:\w+ ){1,2}(?:pas|jamais|plus)\b"
+        r"|^(?:não|nunca) \w|ないで(?:ください)?",
+    ),
+    # It is different from before.
+    "change": _words(
+        "now anymore instead actually moved switched migrated changed renamed replaced raised lowered upgraded dropped gone "
+        "outdated forget scratch jetzt doch inzwischen mittlerweile umgestellt gewechselt geändert gezogen umgezogen statt "
+        "finalement maintenant désormais plutôt changé déménagé ahora mejor cambiamos cambiado mudamos agora afinal mudei "
+        "mudámo-nos mudou melhor",
+        r"\b(?:no longer|any more|any longer|after all|from now on|these days|since (?:this|last|the|\w+(?:day|ary|ch|il|ay|une|uly"
+        r"|ust|ber))|as of|turns out|off the table|go(?:es)? back|back to|left the|is (?:off|out)|not \d|nicht mehr|au lieu"
+        r"|n'est plus|ne \w+ plus|n'\w+ plus|ya no|al final|en vez|já não|não é mais|em vez)\b|やっぱり|やはり|変更|今は|もう|引っ越し",
+    ),
+    "undo": _words(
+        "",
+        r"\b(?:undo (?:that|it|the)|never ?mind|scratch that|forget (?:it|that)|go back to|revert (?:that|it)|roll (?:that|it) back"
+        r"|as it was|rückgängig|wie vorher|vergiss das|laisse tomber|annule|comme avant|olvídalo|como antes|deshaz|esquece|desfaz"
+        r")\b|元に戻",
+    ),
+    "guess": _words(
+        "maybe perhaps might possibly probably vielleicht wahrscheinlich vermutlich peut-être quizá quizás talvez",
+        r"\b(?:not sure|i wonder|i guess|could be|we could|what if|tal vez|acho que)\b|かもしれ|と思い",
+    ),
+    "fleeting": _words(
+        "today tonight tomorrow heute morgen gerade aujourd'hui demain hoy mañana hoje amanhã",
+        r"\b(?:right now|for now|this time|one moment|in (?:\w+|a few) minutes|by \d{1,2})\b|今日|今夜|明日",
+    ),
+    "first_person": _words(
+        "i i'm i'd i've my mine me we we're we've our us ich mein meine meinen meiner wir unser unsere mir je j'ai j'habite mon ma "
+        "mes nous notre nos yo mi mis soy tengo vivo trabajo somos tenemos vivimos nuestro nuestra eu meu minha meus minhas sou "
+        "tenho moro chamo-me nós nosso nossa temos moramos prefiro prefiero trabalho mudámo-nos",
+        r"\bon (?:a|est|va|garde|utilise|part)\b|私|僕|俺|うち|妻|夫|息子|娘|家族|(?:です|ました|ません|ます)[。.!！]?$",
+    ),
+    # Where the work stands, and what one sees: over tomorrow.
+    "symptom": _words(
+        "broken red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed fails failed failing hangs hung "
+        "seems looks feels error errors bug bugs kaputt fehlgeschlagen cassé roto quebrado pushed committed merged",
+        r"\b(?:again|works|worked|working|is (?:fine|ok|done|ready|back))\b|doesn't (?:work|show|open|load|start|compile|build)",
+    ),
+    "decides": _words(
+        "decided agreed settled chose opted beschlossen entschieden vereinbart geeinigt décidé convenu decidido decidimos acordado "
+        "acordamos hemos",
+        r"\b(?:going with|went with|let's (?:use|go with|keep|stick|call)|we(?:'ll| will) (?:use|take|keep)|the plan is|it is then|vamos a"
+        r"|vamos usar|on prend|wir nehmen|wir bleiben)\b|にします|を使います|に決め",
+    ),
+    "wish": _words(
+        "",
+        r"^(?:i'll|i will|i'm going|i just|i have to|i had to|i want|i need|i'd like|ich will|ich möchte|je voudrais|quiero|quero)\b",
+    ),
+    "reason": _words(
+        "because otherwise weil damit sonst denn car sinon porque pois senão",
+        r"\b(?:so that|due to|that's why|parce que|si no|por isso)\b|\bso(?=,? (?:the|we|no|it|that|nothing|never|don't|read|sort))"
+        r"|, (?:\S+ ){1,4}(?:can't|needs?|wants?|got|has|have|is|are|was|were|takes?|do|does|don't)\b",
+    ),
+    "points_back": _words(
+        "",
+        r"^(?:it|its|they|them|he|she|this|that|these|those|so|otherwise|both|neither|that's|it's|they're|he's|she's|there"
+        r"|the (?:old|new|first|second|last|other) ones?|the same|the rest|das|es|sie|dies\w*|dort|sonst|c'est|ça|cela|il|elle|ils"
+        r"|eso|esto|así|isso|isto|ele|ela|assim)\b|^(?:それ|これ|あれ|そこ)",
+    ),
+}
+_WORD = r"[\w'’-]+"
+
+
+class Reading(Struct, frozen=True):
+    """A sentence without its openers, and what it does."""
+
+    text: str
+    act: str = "states"  # or asks, orders, reacts
+    marks: frozenset[str] = frozenset()
+
+    def has(self, *names: str) -> bool:
+        """Return True if the sentence has one of these marks."""
+        return not self.marks.isdisjoint(names)
+
+
+def without_openers(sentence: str) -> tuple[str, list[str]]:
+    """Remove the openers of a sentence, unless nothing else is left. Return the rest and the sorts of openers."""
+    rest, sorts = sentence.strip(), list[str]()
+    while found := compiled(_OPENER).match(rest):
+        left = rest[found.end() :]
+        if sum(map(str.isalnum, left)) < MIN_LETTERS:
+            break
+        sorts.append(found.lastgroup or "")
+        rest = left
+    return rest, sorts
+
+
+@lru_cache(maxsize=2048)  # a sentence is read when it is found, compared and judged
+def read(sentence: str) -> Reading:
+    """Read one sentence."""
+    sentence = sentence.replace("’", "'")
+    rest, openers = without_openers(sentence)
+    own = masked(rest).lower()
+    words = compiled(_WORD).findall(own)
+    marks = {name for name, table in MARKS.items() if table.are_in(frozenset(words), own)}
+    marks.update(name for name in openers if name in ("warns", "recalls", "objects"))
+    if compiled(_BARE_OBJECTION).match(sentence):
+        marks.add("objects")
+    return Reading(rest, _act(own, words, marks), frozenset(marks))
+
+
+def _act(own: str, words: list[str], marks: set[str]) -> str:
+    if not marks & {"rule", "change", "recalls", "warns", "standing"}:
+        others = [word for word in words if word not in _REACTING]
+        if len(others) <= MAX_REACTION_WORDS and len(others) < len(words) and not any(map(str.isdigit, own)):
+            return "reacts"
+    if compiled(_ASKS).search(own):
+        return "asks"
+    verb = next((word for word in words if word not in _COURTESY), "")
+    is_order = verb in _VERB_SET and not compiled(_NOT_AN_ORDER).match(own)
+    return "orders" if is_order or compiled(_ORDERS).search(own) else "states"
+
+
+_VERB_SET = frozenset(_VERBS.split())

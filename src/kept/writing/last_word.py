@@ -1,0 +1,152 @@
+"""Decide if a later statement of a user ends an earlier one: the last word counts.
+
+Used by extraction within a session and by `memory.findings` across sessions. Compared are the things two statements
+name, their values (numbers with units, days, names), and what the later one says is over. Rule: the later statement
+must be about the same thing; if that is not sure, the answer is `DOUBT`, and both stay proposals.
+"""
+
+from functools import lru_cache
+
+from msgspec import Struct
+
+from kept import text
+from kept.text import compiled
+from kept.writing.conflicts import compare
+from kept.writing.grammar import Reading, read
+
+NO, DOUBT, YES = range(3)
+MIN_SHARE = 0.34  # of the things in the shorter statement: fewer in common are another subject
+
+_WORD = r"[^\W_][\w'’./@+-]*"
+_FUNCTION_WORDS = frozenset(
+    "about after again also always another anything been before being both could does doing done each else even ever every "
+    "everything everywhere from going have having here into isn't it's just keep kept know like make makes many more most much must "
+    "need needs never nothing only other over please prefer really same should since some still stop such take than that that's their "
+    "them then there these they thing things this those through time user uses using want wants were what when where which while will "
+    "with without would your you're we're don't doesn't can't instead longer anymore actually after all now moved switched "
+    "changed dropped gone forget back left "
+    "aber alle auch auf bitte dann dass dein deine denn dies diese doch durch eine einem einen einer erst etwas ganz haben hast hier "
+    "immer jede jetzt kann kein keine mehr mein meine muss nach nicht noch oder ohne schon sehr sich sind soll über unser unsere "
+    "unter viel wann warum weil welche wenn werden wird wieder wird wurde zwar zwischen "
+    "alors aussi avec avoir cette ceux chaque comme dans depuis donc elle elles encore entre être faire fait jamais leur mais même "
+    "nous parce pour plus plutôt quand sans sont sous suis tous tout toujours très vous finalement maintenant désormais "
+    "ahora antes aquí como cuando cual desde donde ella ellos entre esta este esto hasta hemos mejor mucho nada nunca para pero porque "
+    "puede quien siempre sobre también tiene todo todos una vamos están "
+    "agora ainda antes assim cada como depois desde ela eles então essa esse esta este isso mais mesmo minha muito nada nunca nosso "
+    "pela pelo pode porque quando quem sempre seja também tem temos todo todos uma vamos você não está são afinal".split()
+)
+_NUMBERS = dict(
+    zip(
+        "one two three four five six seven eight nine ten twelve fifteen twenty thirty forty fifty sixty hundred thousand".split(),
+        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40, 50, 60, 100, 1000),
+        strict=True,
+    )
+)
+_QUANTITY = rf"(?i)(?<![\w.])(\d[\d.,]*|{'|'.join(_NUMBERS)})[\s-]?([a-z%µ°€$]{{1,12}}|[\u3040-\u9fff])?"
+_SLOTS = {
+    "day": r"(?i)\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|lundi|mardi"
+    r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|segundas?|terças?|quartas?"
+    r"|quintas?|sextas?)\b",
+    "clock": r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b",
+    "home": r"(?i:\b(?:live|lives|living|moved|based|wohn\w+|gezogen|ziehen|habite\w*|déménag\w+|viv[oe]\w*|mor[oa]\w*|mud\w+))\b[^.,;]{0,30}?"
+    r"\b(?:in|to|nach|à|en|a|em|para) ([A-ZÀ-Þ]\w+)",
+    "tongue": r"(?i)\b(?:english|german|french|spanish|portuguese|italian|englisch|deutsch|französisch|anglais|allemand|français|inglés"
+    r"|español|inglês|português)\b",
+}
+# Words behind or before which a statement names what is over.
+_OVER = (
+    r"(?i)\b(?:no longer|not|isn't|aren't|don't use|drop(?:ped)?|forget|scrap|instead of|rather than|without|from|remove[d]?|stop(?:ped)?"
+    r"|over|kein\w*|nicht(?: mehr)?|statt|pas|plus|au lieu de|no|ya no|en vez de|não|já não|em vez de|ne sont plus|n'est plus|nor)\s"
+    r"(?:(?:use|using|the|a|an|to|in|on|at|with|den|die|das|le|la|les|el|los|o|os|é|es|est|ist|mehr|von|bei|na|no)\s){0,2}"
+    r"([^\s,;.!?]+(?:\.\w+)?)"
+)
+_ENDED = (
+    r"(?i)([^\s,;.!?]+) (?:(?:is|are|was|has|ist|sind|est|es|está|é)\s)?(?:gone|out|off(?: the table)?|history|dead|dropped|left(?: the| us)?"
+    r"|any ?more|on leave|weg|raus|nicht mehr|ya no|já não|não vale mais)\b"
+)
+
+
+class Values(Struct, frozen=True):
+    """The things that a statement names, its values by slot, and what it says is over."""
+
+    things: frozenset[str]
+    slots: dict[str, frozenset[str]]
+    names: frozenset[str]
+    over: frozenset[str]
+
+
+@lru_cache(maxsize=1024)  # each statement is compared with several others
+def values_of(content: str) -> Values:
+    """Read the things and values of a statement."""
+    slots = {name: frozenset(map(str.lower, compiled(words).findall(content))) for name, words in _SLOTS.items()}
+    for number, unit in compiled(_QUANTITY).findall(content):
+        figure = str(_NUMBERS.get(number.lower(), number)).rstrip(".,").replace(",", "")
+        slots[key] = slots.get(key := f"number {_stem(unit)}", frozenset()) | {figure}
+    over = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
+    return Values(
+        things_in(content),
+        {name: found for name, found in slots.items() if found},
+        frozenset(_stem(word) for word in compiled(r"(?<=[\w,'] )[A-Z][\w-]+").findall(content)),
+        frozenset(stem for word in over if (stem := _stem(word)) and word.lower() not in _FUNCTION_WORDS),
+    )
+
+
+def things_in(content: str) -> frozenset[str]:
+    """Return the stems of the words that name something, in any language."""
+    words = [
+        word
+        for word in compiled(_WORD).findall(content.replace("’", "'").lower())
+        if word.isascii() or not _is_cjk(word)
+    ]
+    named = {_stem(word) for word in words if word not in _FUNCTION_WORDS and (len(word) > 3 or not word.isalpha())}
+    pairs = compiled(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]{2,}").findall(content)
+    return frozenset(named | set(pairs)) - {""}
+
+
+def _is_cjk(word: str) -> bool:
+    return compiled(r"[\u3040-\u9fff]").search(word) is not None
+
+
+def _stem(word: str) -> str:
+    return next(iter(text.words(word)), "") if word else ""
+
+
+def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
+    """Return YES if the later statement ends the earlier one, DOUBT if it may. `is_next`: nothing was said between them."""
+    said = read(later)
+    if said.has("undo") and is_next:
+        return YES
+    new, old = values_of(later), values_of(earlier)
+    shared = new.things & old.things
+    if new.over & (old.things | old.names | _figures(old)) and _is_affirmed(new.over, earlier):
+        return YES
+    if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and said.has("change", "objects"))):
+        return YES
+    return _by_change(later, earlier, said, len(shared), min(len(new.things), len(old.things)))
+
+
+def _by_change(later: str, earlier: str, said: Reading, shared: int, fewest: int) -> int:
+    """Compare two statements about the same thing without values: by the words that say that something changed."""
+    if not shared:
+        return NO
+    says_so = said.has("change", "objects")
+    found = compare(earlier, later, set, says_so=says_so)
+    if found is not None and found.type != "ambiguous":
+        return YES
+    if not says_so or shared < MIN_SHARE * fewest:
+        return DOUBT if found is not None else NO
+    return YES if shared > 1 else DOUBT
+
+
+def _figures(values: Values) -> frozenset[str]:
+    return frozenset(figure for found in values.slots.values() for figure in found)
+
+
+def _has_other_value(new: Values, old: Values) -> bool:
+    """Return True if both fill a slot, with nothing in common."""
+    return any(new.slots[name].isdisjoint(old.slots[name]) for name in new.slots.keys() & old.slots.keys())
+
+
+def _is_affirmed(over: frozenset[str], earlier: str) -> bool:
+    """Return True if the earlier statement does not say itself that these things are over."""
+    return not over & values_of(earlier).over
