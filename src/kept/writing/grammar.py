@@ -46,7 +46,7 @@ _BARE_OBJECTION = r"(?i)(?:no|nope|wrong|actually|nein|falsch|doch|non|não)\b"
 # ---- what a sentence does ----
 
 _ASKS = (
-    r"(?i)[?？]\W*$|^(?:what|why|how|when|where|which|who|whose|is|are|was|were|do|does|did|can|could|would|will|shall|should"
+    r"(?i)[?？]\W*$|^(?:what|why|how|when|where|which|who|whose|is|are|was|were|do(?! not)|does|did|can|could|would|will|shall|should"
     r"|have|has|may|wie|was|warum|wo|wann|wer|welche\w*|kannst|könntest|peux-tu|tu peux|pourquoi|comment|quel\w*|est-ce|puedes"
     r"|podrías|qué|cómo|por qué|podes|consegues)\b(?!.*[,;] )|(?:です|ます|でしょう)か"
 )
@@ -95,12 +95,12 @@ MARKS = {
     # What holds beyond the moment: always or never, for all, by duty, up to a limit.
     "rule": _words(
         "always never every everything everyone everywhere everybody each all any only must mustn't cannot can't forbidden unless "
-        "whenever nothing nobody stays stay should shouldn't rather prefer prefers don't dont immer nie niemals nur jede jeder "
+        "whenever nothing nobody stays stay rather prefer prefers don't dont immer nie niemals nur jede jeder "
         "jedes jedem jeden alle allen alles muss müssen soll sollen darf dürfen kein keine keinen keiner höchstens mindestens "
         "überall gar toujours jamais seulement uniquement chaque tous toutes tout partout doit doivent faut aucun aucune préfère "
         "siempre nunca sólo solo cada todos todas debe deben ninguno ninguna ningún prefiero sempre só apenas todo toda deve "
         "devem nenhum nenhuma nada",
-        r"\b(?:ha(?:s|ve) to|needs? to|not allowed|may not|do not|at (?:most|least)|no more than|limited to|as always|under \d"
+        r"\b(?:make sure|ensure|ha(?:s|ve) to|not allowed|may not|do not|at (?:most|least)|no more than|limited to|as always|under \d"
         r"|max(?:imum)? \d|instead of|no one|hay que|tienen? que|t[eê]m (?:de|que)|no se|ne \w+ (?:pas|jamais|plus))\b"
         r"|(?:^|[,;:] )(?:and |so )?no (?!need|problem|idea|worries|one\b|rush|matter|longer|way|thanks|changes?|that)[a-z]"
         r"|必ず|いつも|常に|すべて|全て|絶対|だけ|のみ|禁止|まで|てはいけ|でいい|お願いします|てください",
@@ -152,7 +152,7 @@ MARKS = {
     "symptom": _words(
         "broken red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed fails failed failing hangs hung "
         "seems looks feels error errors bug bugs kaputt fehlgeschlagen cassé roto quebrado pushed committed merged",
-        r"\b(?:again|works|worked|working|is (?:fine|ok|done|ready|back))\b|doesn't (?:work|show|open|load|start|compile|build)",
+        r"\b(?:again|works now|(?:is|not|isn't) working|is (?:fine|ok|done|ready|back))\b|doesn't (?:work|show|open|load|start|compile|build)",
     ),
     "decides": _words(
         "decided agreed settled chose opted beschlossen entschieden vereinbart geeinigt décidé convenu decidido decidimos acordado "
@@ -160,9 +160,11 @@ MARKS = {
         r"\b(?:going with|went with|let's (?:use|go with|keep|stick|call)|we(?:'ll| will) (?:use|take|keep)|the plan is|it is then|vamos a"
         r"|vamos usar|on prend|wir nehmen|wir bleiben)\b|にします|を使います|に決め",
     ),
+    # What somebody wants done in this session.
     "wish": _words(
         "",
-        r"^(?:i'll|i will|i'm going|i just|i have to|i had to|i want|i need|i'd like|ich will|ich möchte|je voudrais|quiero|quero)\b",
+        r"^(?:i'll|i will|i'm going|i just|i have to|i had to|i tried|ich will|ich möchte|je voudrais|quiero|quero)\b"
+        r"|\b(?:i think|we should|we (?:also )?need to|i (?:want|need)|i(?:'d| would) (?:like|need)|be sure to|we will also|to see)\b",
     ),
     "reason": _words(
         "because otherwise weil damit sonst denn car sinon porque pois senão",

@@ -5,7 +5,7 @@ errors that went away. Rule: the last word counts. Each statement of the user is
 and what it overrules is dropped; in doubt both stay proposals.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,12 +20,12 @@ from kept.writing.extraction.commands import Commands
 from kept.writing.extraction.edits import MAX_FILES, Edits, edits_in
 from kept.writing.extraction.evidence import JudgedPassage, judge, names_in
 from kept.writing.extraction.failures import Failure, Failures, command_in, is_telling
-from kept.writing.extraction.gist import Gist, KeptStatements
-from kept.writing.extraction.passages import INTERRUPTED, Passage, passages
+from kept.writing.extraction.gist import Gist
+from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
 from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
-from kept.writing.extraction.statements import dated, finished, lacks_subject, own_words, points_back
+from kept.writing.extraction.statements import dated, finished, own_words, points_back
 from kept.writing.last_word import NO, YES, overrules
 from kept.writing.quotes import DOCUMENT_CHARS, hands_over
 from kept.writing.speech import elided
@@ -34,8 +34,8 @@ MAX_CHARS = 500
 MAX_PROPOSALS = 15  # of a session: about 1,000 tokens for whoever judges them
 MIN_PROPOSALS = 3
 MESSAGES_PER_PROPOSAL = 3  # a short session has few
-MIN_USER_POINTS = 4
-MAX_OF_A_PLAN = 6
+MIN_POINTS = 4  # fewer are not worth the attention of a judge
+MAX_OF_A_PLAN = 8
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -78,7 +78,6 @@ class _Found(Struct):
     judged: JudgedPassage | None = None
     is_over: bool = False
     is_doubtful: bool = False
-    is_change: bool = False  # it overrules something
 
 
 class Conversation:
@@ -103,6 +102,7 @@ class Conversation:
         readers = {
             "user": self._read_user,
             "assistant": self._read_assistant,
+            "summary": self._read_summary,
             "tool_call": self._read_call,
             "tool_result": self._read_result,
         }
@@ -152,7 +152,6 @@ class Conversation:
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
             if answer == NO:
                 continue
-            later.is_change = True
             if answer == YES:
                 each.is_over = True
             else:
@@ -162,7 +161,7 @@ class Conversation:
         """Take the passages with the most evidence from a plan that the user hands over."""
         judged = sorted(filter(None, map(judge, read)), key=lambda each: -each.points)
         for each in judged[:MAX_OF_A_PLAN]:
-            self._add(finished(each.content), message, each.points, judged=each)
+            self._add(_in_full(each), message, each.points + 1, judged=each)
 
     # ---- the agent ----
 
@@ -172,32 +171,36 @@ class Conversation:
         if self._failures.are_open:
             causes = [each for passage in read for each in passage.sentences if evidence.explains(each)]
             self._failures.said([(each, message) for each in causes if not points_back(own_words(each))])
-        for judged in filter(None, map(judge, read)):
-            content = own_words(judged.content)
-            if judged.points >= evidence.PROPOSED and _has_subject(judged.passage, content):
-                self._add(content, message, judged.points, judged=judged)
+        self._judge(message, read)
         spoken = [sentence for passage in read for sentence in passage.sentences]
         if spoken:
             question = _last_question(read)
             self._context.agent, self._context.asked = spoken[-1], " ".join(spoken)
             self._context.question = question
 
+    def _read_summary(self, message: Message) -> None:
+        self._judge(message, noted_passages(message.content))
+
+    def _judge(self, message: Message, read: Sequence[Passage]) -> None:
+        """Collect the passages with enough evidence."""
+        for judged in filter(None, map(judge, read)):
+            if judged.points >= MIN_POINTS:
+                self._add(_in_full(judged), message, judged.points, judged=judged)
+
     # ---- what is proposed ----
 
     def _best(self) -> list[_Found]:
         """Return what has the most points, none twice, in the order of reading."""
-        spoken = sum(message.role in ("user", "assistant") for message in self._messages)
-        most = min(MAX_PROPOSALS, max(MIN_PROPOSALS, -(-spoken // MESSAGES_PER_PROPOSAL)))
-        told, chosen = KeptStatements(), list[_Found]()
-        for each in sorted(self._found, key=lambda each: (-each.points, -each.place)):
-            if len(chosen) >= most:
-                break
-            least = MIN_USER_POINTS if each.statement is not None else evidence.PROPOSED
-            gist = Gist.of(each.content)
-            if each.is_over or each.points < least or told.has(gist):
-                continue
-            told.add(gist)
-            chosen.append(each)
+        most = min(MAX_PROPOSALS, max(MIN_PROPOSALS, -(-len(self._messages) // MESSAGES_PER_PROPOSAL)))
+        pool = [each for each in self._found if not each.is_over and each.points >= MIN_POINTS]
+        chosen: list[_Found] = []
+        from_message: Counter[str] = Counter()
+        while pool and len(chosen) < most:
+            best = max(pool, key=lambda each: (each.points - from_message[each.message.id], each.place))
+            chosen.append(best)
+            from_message[best.message.id] += 1  # a message that was heard already has less to add
+            gist = Gist.of(best.content)
+            pool = [each for each in pool if each is not best and not gist.says(Gist.of(each.content))]
         return sorted(chosen, key=lambda each: each.place)
 
     def _proposed(self, found: _Found) -> ExtractedDraft:
@@ -215,7 +218,7 @@ class Conversation:
             kind,
             USER_WARNING_IMPORTANCE if kind == "warning" else importance,
             USER_CONFIDENCE,
-            sort=sorts.sort_of(statement, is_doubtful=found.is_doubtful, is_change=found.is_change),
+            sort=sorts.sort_of(statement, is_doubtful=found.is_doubtful),
             rules=sorted(statement.marks),
             signals=(USER_INTENT,),
             files=self._files_of(found),
@@ -227,13 +230,7 @@ class Conversation:
         return self._edits.files_named(found.content) or tuple(self._touched.get(found.turn, ()))[:MAX_FILES]
 
     def _reported(self, found: _Found, judged: JudgedPassage) -> ExtractedDraft:
-        content = finished(found.content)
-        passage = judged.passage
-        is_headless = passage.is_item and lacks_subject(content)
-        topic = _subject(passage) if is_headless else passage.topic if points_back(content) else ""
-        if topic and len(topic) + len(content) < MAX_CHARS:
-            content = f"{topic}: {content[:1].lower() + content[1:] if is_headless else content}"
-        content = dated(content, found.message.at)
+        content = dated(finished(found.content), found.message.at)
         kind, tags = evidence.kind_of(judged)
         share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
         return _extracted(
@@ -334,16 +331,13 @@ class Conversation:
         )
 
 
-def _has_subject(passage: Passage, content: str) -> bool:
-    """Return True if the subject of a passage is in its words, in its topic or in a heading above it."""
-    if points_back(content) and not passage.topic:
-        return False
-    return not passage.is_item or not lacks_subject(content) or bool(_subject(passage))
-
-
-def _subject(passage: Passage) -> str:
-    """Return the subject of a list item that names none; a heading such as "Changes" does not count."""
-    return "" if rules()["dull_heading"].fits(lowered(passage.subject)) else passage.subject
+def _in_full(judged: JudgedPassage) -> str:
+    """Return the passage, or its best part if it is long, with the heading that names its subject."""
+    passage = judged.passage
+    content = own_words(passage.text if len(passage.text) <= evidence.MAX_CHARS else judged.content)
+    head = passage.subject
+    is_named = not head or head.lower() in content.lower() or rules()["dull_heading"].fits(lowered(head))
+    return content if is_named or len(head) + len(content) > MAX_CHARS else f"{head}: {content}"
 
 
 def _extracted(

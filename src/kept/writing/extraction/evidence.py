@@ -19,7 +19,6 @@ from kept.writing.extraction.statements import without_praise
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MIN_CHARS = 40
 THRESHOLD = 6
-PROPOSED = 5  # fewer points are not worth the attention of a judge
 
 # The features for and against a passage. Round numbers: two good reasons and a name from code are enough.
 POINTS = {

@@ -28,8 +28,8 @@ _TWO_THOUGHTS = r"; |, (?:and|und|et|y|e) (?=(?:we|i|my|our|wir|ich|mein\w*|unse
 _NO_VERB_NEEDED = r"(?i)\b(?:is|are|was|were|has|have|had|be|been|do|does|did|must|should|can|will|may|need|needs|use|uses|stay|stays|\w+ed|\w+s)\b"
 
 POINTS = {
-    "states": 4,
-    "orders": 1,
+    "states": 6,
+    "orders": 4,
     "standing": 3,
     "recalls": 4,
     "warns": 3,
@@ -116,10 +116,7 @@ def _continues(found: Reading, before: str) -> bool:
     """Match a sentence that goes on about the one before: it points back, gives a reason, or names the same."""
     if found.act not in ("states", "orders") or len(before) + len(found.text) > MAX_CONTEXT_CHARS:
         return False
-    if found.has("points_back"):
-        return True
-    things = things_in(found.text)
-    return len(things) < MIN_THINGS or bool(things & things_in(before))
+    return True
 
 
 def _answer(text: str, context: Context) -> str:
@@ -130,8 +127,8 @@ def _answer(text: str, context: Context) -> str:
         return " ".join(
             filter(None, (question[:MAX_CONTEXT_CHARS], finished(option), finished(rest) if len(rest) > 3 else ""))
         )
-    is_fragment = len(text.split()) <= SHORT_WORDS and (context.question or not things_in(text) & things_in(question))
-    if context.question and is_fragment and "first_person" not in read(text).marks:
+    is_fragment = len(text.split()) <= SHORT_WORDS and bool(things_in(text))
+    if context.question and is_fragment and not read(text).has("first_person"):
         return f"{context.question[-MAX_CONTEXT_CHARS:]} {text}"
     return ""
 

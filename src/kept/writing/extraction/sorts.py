@@ -8,18 +8,23 @@ from kept.writing.extraction.said import Statement
 
 __all__ = ["COMMAND", "FINDING", "FIX", "kind_of", "sort_of"]
 
-MIN_ORDER_POINTS = 6
+MAX_ORDER_CHARS = 240  # a longer text describes a task
 
 
-def sort_of(statement: Statement, *, is_doubtful: bool, is_change: bool) -> str:
+def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
     """Return the sort of a statement of the user."""
     if is_doubtful or statement.needs_context or statement.has("guess", "fleeting"):
         return STATEMENT
     if statement.has("personal") and not statement.has("orders"):
         return ABOUT_SELF
-    if statement.has("recalls", "warns", "standing", "prohibits") and not statement.has("symptom"):
+    if statement.has("recalls", "warns"):
         return STANDING_ORDER
-    return STATEMENT
+    if statement.has("symptom", "wish", "undo") or len(statement.content) > MAX_ORDER_CHARS:
+        return STATEMENT
+    if statement.has("orders"):
+        return STANDING_ORDER if statement.has("standing", "prohibits") else STATEMENT
+    is_rule = statement.has("standing", "prohibits", "rule", "reason", "decides", "change", "objects")
+    return STANDING_ORDER if is_rule else STATEMENT
 
 
 def kind_of(statement: Statement) -> str:
