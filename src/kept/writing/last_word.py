@@ -93,14 +93,15 @@ def values_of(content: str) -> Values:
 
 def things_in(content: str) -> frozenset[str]:
     """Return the stems of the words that name something, in any language."""
-    words = [
-        word
-        for word in compiled(_WORD).findall(content.replace("’", "'").lower())
-        if word.isascii() or not _is_cjk(word)
-    ]
-    named = {_stem(word) for word in words if word not in _FUNCTION_WORDS and (len(word) > 3 or not word.isalpha())}
+    words = [word for word in compiled(_WORD).findall(content.replace("’", "'")) if not _is_cjk(word)]
+    named = {_stem(word.lower()) for word in words if _names_something(word)}
     pairs = compiled(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]{2,}").findall(content)
     return frozenset(named | set(pairs)) - {""}
+
+
+def _names_something(word: str) -> bool:
+    is_long = len(word) > 3 or not word.isalpha() or (len(word) > 1 and word.isupper())
+    return is_long and word.lower() not in _FUNCTION_WORDS
 
 
 def _is_cjk(word: str) -> bool:

@@ -81,7 +81,7 @@ def statements_in(
     before = ""
     is_first = True
     for passage in read_passages:
-        for text, marks in _thoughts(passage):
+        for text, marks in _thoughts(passage, is_chat=is_chat):
             answer = _answer(text, context) if is_first else None
             is_first = False
             content, needs = (answer, False) if answer else _understandable(text, marks, before, context)
@@ -92,12 +92,12 @@ def statements_in(
             before = text
 
 
-def _thoughts(passage: Passage) -> Iterator[tuple[str, set[str]]]:
+def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str]]]:
     """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
     text, marks = "", set[str]()
     for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
         found = read(sentence)
-        if text and _continues(found, text):
+        if text and _continues(found, text, is_chat=is_chat):
             text = f"{finished(text)} {finished(found.text)}"
             marks |= found.marks - {"points_back", "fleeting", "symptom"}
             continue
@@ -112,11 +112,12 @@ def _thoughts(passage: Passage) -> Iterator[tuple[str, set[str]]]:
         yield finished(text), marks
 
 
-def _continues(found: Reading, before: str) -> bool:
-    """Match a sentence that goes on about the one before: it points back, gives a reason, or names the same."""
+def _continues(found: Reading, before: str, *, is_chat: bool) -> bool:
+    """Match a sentence that goes on about the one before. In a chat people change the subject with each sentence."""
     if found.act not in ("states", "orders") or len(before) + len(found.text) > MAX_CONTEXT_CHARS:
         return False
-    return True
+    things = things_in(found.text)
+    return not is_chat or found.has("points_back") or len(things) < MIN_THINGS or bool(things & things_in(before))
 
 
 def _answer(text: str, context: Context) -> str:
