@@ -128,6 +128,17 @@ MARKS = {
         r"|ust|ber))|as of|turns out|off the table|go(?:es)? back|back to|left the|is (?:off|out)|not \d|nicht mehr|au lieu"
         r"|n'est plus|ne \w+ plus|n'\w+ plus|ya no|al final|en vez|já não|não é mais|em vez)\b|やっぱり|やはり|変更|今は|もう|引っ越し",
     ),
+    # Something is named as not meant: "use pnpm, not npm".
+    "contrasts": _words(
+        "",
+        r",? (?:and |but )?(?:not|nicht|pas|no|não) (?!yet|sure|only|just|even|so|really|too|mehr|nur|plus|seulement|solo|só)[\w`/.-]+"
+        r"(?: \S+){0,4}[.!]?$|,? sondern\b|, (?:sino|mais sim)\b",
+    ),
+    "names_self": _words(
+        "heiße chamo-me",
+        r"\b(?:call me|my name is|i(?:'m| am) called|nenn mich|je m'appelle|appelle-moi|me llamo|llámame|meu nome é|me chamo)\b"
+        r"|と呼んで|と申します",
+    ),
     "undo": _words(
         "",
         r"\b(?:undo (?:that|it|the)|never ?mind|scratch that|forget (?:it|that)|go back to|revert (?:that|it)|roll (?:that|it) back"
@@ -216,11 +227,13 @@ def read(sentence: str) -> Reading:
     marks.update(name for name in openers if name in ("warns", "recalls", "objects"))
     if compiled(_BARE_OBJECTION).match(sentence):
         marks.add("objects")
-    return Reading(rest, _act(own, words, marks), frozenset(marks))
+    is_opener = compiled(_OPENER).fullmatch(rest + " ") is not None
+    return Reading(rest, "reacts" if is_opener else _act(rest, own, words, marks), frozenset(marks))
 
 
-def _act(own: str, words: list[str], marks: set[str]) -> str:
-    if not marks & {"rule", "change", "recalls", "warns", "standing"}:
+def _act(rest: str, own: str, words: list[str], marks: set[str]) -> str:
+    has_name = compiled(r"(?<=\w )[A-Z][a-z]").search(rest) is not None
+    if not has_name and not marks & {"rule", "change", "recalls", "warns", "standing"}:
         others = [word for word in words if word not in _REACTING]
         if len(others) <= MAX_REACTION_WORDS and len(others) < len(words) and not any(map(str.isdigit, own)):
             return "reacts"

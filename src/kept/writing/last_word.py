@@ -93,7 +93,7 @@ def values_of(content: str) -> Values:
 
 def things_in(content: str) -> frozenset[str]:
     """Return the stems of the words that name something, in any language."""
-    words = [word for word in compiled(_WORD).findall(content.replace("’", "'")) if not _is_cjk(word)]
+    words = [word.rstrip(".'-/") for word in compiled(_WORD).findall(content.replace("’", "'")) if not _is_cjk(word)]
     named = {_stem(word.lower()) for word in words if _names_something(word)}
     pairs = compiled(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]{2,}").findall(content)
     return frozenset(named | set(pairs)) - {""}

@@ -33,7 +33,7 @@ from kept.writing.speech import elided
 MAX_CHARS = 500
 MAX_PROPOSALS = 15  # of a session: about 1,000 tokens for whoever judges them
 MIN_PROPOSALS = 3
-MESSAGES_PER_PROPOSAL = 3  # a short session has few
+MESSAGES_PER_PROPOSAL = 2  # a short session has few
 MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MAX_OF_A_PLAN = 8
 MAX_TAGS = 5

@@ -6,6 +6,7 @@ Rule: everything a user states is returned, with points; `conversation` chooses.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -22,10 +23,10 @@ MAX_CHARS = 500
 MAX_CONTEXT_CHARS = 240
 SHORT_WORDS = 6  # an answer of so few words needs its question
 MIN_THINGS = 2
+MIN_REST_CHARS = 3  # of an answer behind its choice
 
 # Two thoughts in one sentence: each has a subject of its own.
 _TWO_THOUGHTS = r"; |, (?:and|und|et|y|e) (?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
-_NO_VERB_NEEDED = r"(?i)\b(?:is|are|was|were|has|have|had|be|been|do|does|did|must|should|can|will|may|need|needs|use|uses|stay|stays|\w+ed|\w+s)\b"
 
 POINTS = {
     "states": 6,
@@ -38,6 +39,8 @@ POINTS = {
     "decides": 2,
     "change": 2,
     "objects": 1,
+    "contrasts": 1,
+    "names_self": 3,
     "reason": 1,
     "answer": 2,
     "personal": 2,
@@ -84,12 +87,16 @@ def statements_in(
         for text, marks in _thoughts(passage, is_chat=is_chat):
             answer = _answer(text, context) if is_first else None
             is_first = False
-            content, needs = (answer, False) if answer else _understandable(text, marks, before, context)
-            marks |= {"answer"} if answer else set()
-            marks |= {"personal"} if is_chat and "first_person" in marks and "wish" not in marks else set()
+            content, needs = (answer.text, False) if answer else _understandable(text, marks, before, context)
+            marks |= {"answer", answer.sort} if answer else set()
+            marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
             if "asks" not in marks and content and len(content) <= MAX_CHARS:
                 yield Statement(content, text, message, frozenset(marks), _points(text, marks), needs)
             before = text
+
+
+def _is_about_self(marks: set[str]) -> bool:
+    return "names_self" in marks or ("first_person" in marks and not marks & {"wish", "orders"})
 
 
 def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str]]]:
@@ -97,7 +104,7 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
     text, marks = "", set[str]()
     for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
         found = read(sentence)
-        if text and _continues(found, text, is_chat=is_chat):
+        if text and _continues(found, text, marks, is_chat=is_chat):
             text = f"{finished(text)} {finished(found.text)}"
             marks |= found.marks - {"points_back", "fleeting", "symptom"}
             continue
@@ -112,26 +119,37 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
         yield finished(text), marks
 
 
-def _continues(found: Reading, before: str, *, is_chat: bool) -> bool:
+def _continues(found: Reading, before: str, marks: set[str], *, is_chat: bool) -> bool:
     """Match a sentence that goes on about the one before. In a chat people change the subject with each sentence."""
     if found.act not in ("states", "orders") or len(before) + len(found.text) > MAX_CONTEXT_CHARS:
         return False
+    if found.has("points_back"):
+        return True
+    is_plain_order = "orders" in marks and not marks & {"rule", "reason", "contrasts"}
+    if "points_back" in marks or (is_plain_order and found.has("rule", "standing")):
+        return False
     things = things_in(found.text)
-    return not is_chat or found.has("points_back") or len(things) < MIN_THINGS or bool(things & things_in(before))
+    return not is_chat or len(things) < MIN_THINGS or bool(things & things_in(before))
 
 
-def _answer(text: str, context: Context) -> str:
-    """Return an answer with the option it chooses and its question; empty if the text answers nothing."""
-    question = context.question or context.own_question
+class Answer(NamedTuple):
+    """An answer with its question; its sort is `option` if it chooses one that was offered."""
+
+    text: str
+    sort: str
+
+
+def _answer(text: str, context: Context) -> Answer | None:
+    """Return an answer with its question and the text of its option; None if the text answers nothing."""
+    question = (context.question or context.own_question)[-MAX_CONTEXT_CHARS:]
     if chosen := chosen_option(text, options_in(context.asked)):
         option, rest = chosen
-        return " ".join(
-            filter(None, (question[:MAX_CONTEXT_CHARS], finished(option), finished(rest) if len(rest) > 3 else ""))
-        )
+        parts = (question, finished(option), finished(rest) if len(rest) > MIN_REST_CHARS else "")
+        return Answer(" ".join(filter(None, parts)), "option")
     is_fragment = len(text.split()) <= SHORT_WORDS and bool(things_in(text))
     if context.question and is_fragment and not read(text).has("first_person"):
-        return f"{context.question[-MAX_CONTEXT_CHARS:]} {text}"
-    return ""
+        return Answer(f"{question} {text}", "fragment")
+    return None
 
 
 def _understandable(text: str, marks: set[str], before: str, context: Context) -> tuple[str, bool]:

@@ -8,6 +8,7 @@ from kept.writing.extraction.said import Statement
 
 __all__ = ["COMMAND", "FINDING", "FIX", "kind_of", "sort_of"]
 
+RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "objects", "contrasts")
 MAX_ORDER_CHARS = 240  # a longer text describes a task
 
 
@@ -15,15 +16,18 @@ def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
     """Return the sort of a statement of the user."""
     if is_doubtful or statement.needs_context or statement.has("guess", "fleeting"):
         return STATEMENT
-    if statement.has("personal") and not statement.has("orders"):
+    if statement.has("personal"):
         return ABOUT_SELF
     if statement.has("recalls", "warns"):
+        return STANDING_ORDER
+    if statement.has("answer") and statement.has("option"):
         return STANDING_ORDER
     if statement.has("symptom", "wish", "undo") or len(statement.content) > MAX_ORDER_CHARS:
         return STATEMENT
     if statement.has("orders"):
-        return STANDING_ORDER if statement.has("standing", "prohibits") else STATEMENT
-    is_rule = statement.has("standing", "prohibits", "rule", "reason", "decides", "change", "objects")
+        is_rule = statement.has("standing", "prohibits", "rule", "reason", "contrasts") and not statement.has("change")
+    else:
+        is_rule = statement.has(*RULE_MARKS)
     return STANDING_ORDER if is_rule else STATEMENT
 
 
