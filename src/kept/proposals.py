@@ -16,9 +16,10 @@ FIX = "error with its fix"
 TWICE = "said in two sessions"
 ABOUT_SELF = "chat: about themselves"
 CHANGE = "change of something told"
+EVIDENT = "finding with strong evidence"
 STATEMENT = "statement"
 FINDING = "finding"
-TOLD = frozenset({STANDING_ORDER, COMMAND, FIX, TWICE, ABOUT_SELF, CHANGE})
+TOLD = frozenset({STANDING_ORDER, COMMAND, FIX, TWICE, ABOUT_SELF, CHANGE, EVIDENT})
 PROPOSAL = "proposal"
 
 

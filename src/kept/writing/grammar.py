@@ -56,14 +56,14 @@ _VERBS = (
     "follow format generate get give go hide implement import include install investigate keep leave let lets let's lint list "
     "load log look make mark merge move name open pick plan prepare print publish pull push put read rebase refactor release "
     "remind remove rename replace reply reset respond restart retry revert review rework run save see send set show skip sort "
-    "split start stop store summarise summarize switch take tell test translate treat try turn undo update use wait wire write "
+    "split start stop store summarise summarize switch take tell test think translate treat try turn undo update use wait wire write "
     "benenn benenne erstelle erstell führe füg füge lösche lösch mach mache nimm prüf prüfe schau schreib schreibe starte such "
     "suche verschieb verschiebe zeig zeige ändere ajoute corrige crée fais lance mets montre regarde renomme supprime vérifie "
     "écris agrega arregla añade borra cambia crea ejecuta escribe haz mira muestra pon revisa adiciona adicione apaga corrija "
     "cria crie escreva escreve executa faz mostra mostra-me muda põe roda veja vê"
 )
 _ORDERS = (
-    r"(?i)^(?:can|could|would|will) (?:you|we)\b|^i(?:'d| would)? (?:want|need|like) (?:you|to)\b|^i need\b"
+    r"(?i)^(?:can|could|would|will) (?:you|we)\b|^i(?:'d| would)? (?:want|need|like) (?:you|to)\b|^i need\b|\bplease (?:ensure|make|add)\b"
     r"|(?:実行して|直して|見て|考えて|作って|追加して)(?:ください)?[。.]?$"
 )
 _NOT_AN_ORDER = r"(?i)^\w+ (?:is|are|was|were|has|have|must|should|goes|go|come|comes)\b"
@@ -100,7 +100,7 @@ MARKS = {
         "überall gar toujours jamais seulement uniquement chaque tous toutes tout partout doit doivent faut aucun aucune préfère "
         "siempre nunca sólo solo cada todos todas debe deben ninguno ninguna ningún prefiero sempre só apenas todo toda deve "
         "devem nenhum nenhuma nada",
-        r"\b(?:make sure|ensure|ha(?:s|ve) to|not allowed|may not|do not|at (?:most|least)|no more than|limited to|as always|under \d"
+        r"\b(?:make sure|ha(?:s|ve) to|not allowed|may not|do not|at (?:most|least)|no more than|limited to|as always|under \d"
         r"|max(?:imum)? \d|instead of|no one|hay que|tienen? que|t[eê]m (?:de|que)|no se|ne \w+ (?:pas|jamais|plus))\b"
         r"|(?:^|[,;:] )(?:and |so )?no (?!need|problem|idea|worries|one\b|rush|matter|longer|way|thanks|changes?|that)[a-z]"
         r"|必ず|いつも|常に|すべて|全て|絶対|だけ|のみ|禁止|まで|てはいけ|でいい|お願いします|てください",
@@ -159,11 +159,12 @@ MARKS = {
         "tenho moro chamo-me nós nosso nossa temos moramos prefiro prefiero trabalho mudámo-nos",
         r"\bon (?:a|est|va|garde|utilise|part)\b|私|僕|俺|うち|妻|夫|息子|娘|家族|(?:です|ました|ません|ます)[。.!！]?$",
     ),
+    "objects": _words("", r"\b(?:look|try|check|think)(?: \w+){0,2} (?:again|harder|more)\b|\bare you sure\b"),
     # Where the work stands, and what one sees: over tomorrow.
     "symptom": _words(
         "broken red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed fails failed failing hangs hung "
         "seems looks feels error errors bug bugs kaputt fehlgeschlagen cassé roto quebrado pushed committed merged",
-        r"\b(?:again|works now|(?:is|not|isn't) working|is (?:fine|ok|done|ready|back))\b|doesn't (?:work|show|open|load|start|compile|build)",
+        r"\b(?:again|works now|(?:is|not|isn't) working|is (?:fine|ok|done|ready|back))\b|\b\w+(?:error|exception):|doesn't (?:work|show|open|load|start|compile|build)",
     ),
     "decides": _words(
         "decided agreed settled chose opted beschlossen entschieden vereinbart geeinigt décidé convenu decidido decidimos acordado "

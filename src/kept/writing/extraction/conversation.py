@@ -26,7 +26,7 @@ from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words, points_back
-from kept.writing.last_word import NO, YES, overrules
+from kept.writing.last_word import NO, YES, overrules, things_in
 from kept.writing.quotes import DOCUMENT_CHARS, hands_over
 from kept.writing.speech import elided
 
@@ -150,7 +150,8 @@ class Conversation:
                 continue
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
-            if answer == NO:
+            is_questioned = statement.has("objects") and each.judged is not None and each.turn == later.turn - 1
+            if answer == NO and not is_questioned:
                 continue
             if answer == YES:
                 each.is_over = True
@@ -171,12 +172,23 @@ class Conversation:
         if self._failures.are_open:
             causes = [each for passage in read for each in passage.sentences if evidence.explains(each)]
             self._failures.said([(each, message) for each in causes if not points_back(own_words(each))])
+        self._take_back(read)
         self._judge(message, read)
         spoken = [sentence for passage in read for sentence in passage.sentences]
         if spoken:
             question = _last_question(read)
             self._context.agent, self._context.asked = spoken[-1], " ".join(spoken)
             self._context.question = question
+
+    def _take_back(self, read: Sequence[Passage]) -> None:
+        """Drop the findings of this turn and the one before that the agent itself calls wrong."""
+        for sentence in (each for passage in read for each in passage.sentences):
+            if not rules()["corrects"].fits(lowered(sentence)):
+                continue
+            for found in self._found:
+                if found.judged is not None and found.turn >= self._turn - 1:
+                    found.is_doubtful = True
+                    found.is_over |= bool(things_in(sentence) & things_in(found.content))
 
     def _read_summary(self, message: Message) -> None:
         self._judge(message, noted_passages(message.content))
@@ -232,6 +244,7 @@ class Conversation:
     def _reported(self, found: _Found, judged: JudgedPassage) -> ExtractedDraft:
         content = dated(finished(found.content), found.message.at)
         kind, tags = evidence.kind_of(judged)
+        is_evident = judged.points >= evidence.EVIDENT and not found.is_doubtful and found.message.role != "user"
         share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
         return _extracted(
             found.message,
@@ -239,7 +252,7 @@ class Conversation:
             kind,
             round(by_kind(IMPORTANCE_BY_KIND, kind) * min(1.0, share), 3),
             AGENT_CONFIDENCE,
-            sort=sorts.FINDING,
+            sort=sorts.EVIDENT if is_evident else sorts.FINDING,
             rules=judged.features,
             files=self._edits.files_named(content),
             tags=(*tags, *_tags(content)),
@@ -283,7 +296,7 @@ class Conversation:
                 "convention",
                 by_kind(IMPORTANCE_BY_KIND, "convention") * AGENT_SHARE,
                 AGENT_CONFIDENCE,
-                sort=sorts.COMMAND,
+                sort=sorts.COMMAND if folder or " " in command else sorts.FINDING,  # else the name of a program
                 rules=("works",),
                 tags=(COMMAND,),
                 topic=f"command:{command}",

@@ -19,6 +19,7 @@ from kept.writing.extraction.statements import without_praise
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MIN_CHARS = 40
 THRESHOLD = 6
+EVIDENT = 9  # that many are told without a judge
 
 # The features for and against a passage. Round numbers: two good reasons and a name from code are enough.
 POINTS = {

@@ -3,13 +3,13 @@
 Used by extraction. Rule: only what a listener would act on without asking back is told unjudged.
 """
 
-from kept.proposals import ABOUT_SELF, COMMAND, FINDING, FIX, STANDING_ORDER, STATEMENT
+from kept.proposals import ABOUT_SELF, COMMAND, EVIDENT, FINDING, FIX, STANDING_ORDER, STATEMENT
 from kept.writing.extraction.said import Statement
 
-__all__ = ["COMMAND", "FINDING", "FIX", "kind_of", "sort_of"]
+__all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "kind_of", "sort_of"]
 
-RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "objects", "contrasts")
-MAX_ORDER_CHARS = 240  # a longer text describes a task
+RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "contrasts")
+MAX_ORDER_CHARS = 160  # a longer text describes a task
 
 
 def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
