@@ -144,7 +144,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     },
     "writing": {
         "auto_memory": "Whether memories are extracted from conversations automatically.",
-        "extraction": "What conversations are: coding, chat (people also talk about themselves), or auto: by their tools.",
+        "extraction": "What conversations are: coding; chat, in which people talk about themselves; auto: by tools.",
         "preset": "How selective automatic memory is; manual: nothing is promoted or confirmed automatically.",
         "quarantine_hours": "Hours until an automatic memory is confirmed, if it was used, or else loses importance.",
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",

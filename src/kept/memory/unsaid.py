@@ -10,7 +10,7 @@ from kept.exchange.transcripts import PARSERS
 from kept.model import CONTEXT, Message
 from kept.writing.extraction import extract
 from kept.writing.extraction.passages import passages
-from kept.writing.extraction.rules import lowered, rules
+from kept.writing.grammar import read as read_sentence
 
 MANY_FAILURES = 3  # of commands in one turn: fewer are the usual way of working
 STORE_TOOL = "memory_store"
@@ -49,7 +49,7 @@ def _has_stored(turn: Sequence[Message]) -> bool:
 def _is_objection(said: str) -> bool:
     """Return True if the first sentence objects to something."""
     read = passages(said, is_long_pasted=True)
-    return bool(read and read[0].sentences) and rules()["objection"].fits(lowered(read[0].sentences[0]))
+    return bool(read and read[0].sentences) and read_sentence(read[0].sentences[0]).has("objects")
 
 
 def _is_hunt(turn: Sequence[Message]) -> bool:

@@ -19,49 +19,70 @@ MIN_SHARE = 0.34  # of the things in the shorter statement: fewer in common are 
 
 _WORD = r"[^\W_][\w'’./@+-]*"
 _FUNCTION_WORDS = frozenset(
-    "about after again also always another anything been before being both could does doing done each else even ever every "
-    "everything everywhere from going have having here into isn't it's just keep kept know like make makes many more most much must "
-    "need needs never nothing only other over please prefer really same should since some still stop such take than that that's their "
-    "them then there these they thing things this those through time user uses using want wants were what when where which while will "
-    "with without would your you're we're don't doesn't can't instead longer anymore actually after all now moved switched "
+    "about after again also always another anything been before being both could does doing done each else even ever "
+    "every "
+    "everything everywhere from going have having here into isn't it's just keep kept know like make makes many more "
+    "most much must "
+    "need needs never nothing only other over please prefer really same should since some still stop such take than "
+    "that that's their "
+    "them then there these they thing things this those through time user uses using want wants were what when where "
+    "which while will "
+    "with without would your you're we're don't doesn't can't instead longer anymore actually after all now moved "
+    "switched "
     "changed dropped gone forget back left "
-    "aber alle auch auf bitte dann dass dein deine denn dies diese doch durch eine einem einen einer erst etwas ganz haben hast hier "
-    "immer jede jetzt kann kein keine mehr mein meine muss nach nicht noch oder ohne schon sehr sich sind soll über unser unsere "
+    "aber alle auch auf bitte dann dass dein deine denn dies diese doch durch eine einem einen einer erst etwas ganz "
+    "haben hast hier "
+    "immer jede jetzt kann kein keine mehr mein meine muss nach nicht noch oder ohne schon sehr sich sind soll über "
+    "unser unsere "
     "unter viel wann warum weil welche wenn werden wird wieder wird wurde zwar zwischen "
-    "alors aussi avec avoir cette ceux chaque comme dans depuis donc elle elles encore entre être faire fait jamais leur mais même "
-    "nous parce pour plus plutôt quand sans sont sous suis tous tout toujours très vous finalement maintenant désormais "
-    "ahora antes aquí como cuando cual desde donde ella ellos entre esta este esto hasta hemos mejor mucho nada nunca para pero porque "
+    "alors aussi avec avoir cette ceux chaque comme dans depuis donc elle elles encore entre être faire fait jamais "
+    "leur mais même "
+    "nous parce pour plus plutôt quand sans sont sous suis tous tout toujours très vous finalement maintenant "
+    "désormais "
+    "ahora antes aquí como cuando cual desde donde ella ellos entre esta este esto hasta hemos mejor mucho nada "
+    "nunca para pero porque "
     "puede quien siempre sobre también tiene todo todos una vamos están "
-    "agora ainda antes assim cada como depois desde ela eles então essa esse esta este isso mais mesmo minha muito nada nunca nosso "
-    "pela pelo pode porque quando quem sempre seja também tem temos todo todos uma vamos você não está são afinal".split()
+    "agora ainda antes assim cada como depois desde ela eles então essa esse esta este isso mais mesmo minha muito "
+    "nada nunca nosso "
+    "pela pelo pode porque quando quem sempre seja também tem temos todo todos uma vamos você não está são "
+    "afinal".split()
 )
 _NUMBERS = dict(
     zip(
-        "one two three four five six seven eight nine ten twelve fifteen twenty thirty forty fifty sixty hundred thousand".split(),
+        "one two three four five six seven eight nine ten twelve fifteen twenty thirty forty fifty sixty hundred "
+        "thousand".split(),
         (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40, 50, 60, 100, 1000),
         strict=True,
     )
 )
 _QUANTITY = rf"(?i)(?<![\w.])(\d[\d.,]*|{'|'.join(_NUMBERS)})[\s-]?([a-z%µ°€$]{{1,12}}|[\u3040-\u9fff])?"
 _SLOTS = {
-    "day": r"(?i)\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|lundi|mardi"
-    r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|segundas?|terças?|quartas?"
+    "day": r"(?i)\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?"
+    r"|mittwochs?|lundi|mardi"
+    r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|segundas?"
+    r"|terças?|quartas?"
     r"|quintas?|sextas?)\b",
     "clock": r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b",
-    "home": r"(?i:\b(?:live|lives|living|moved|based|wohn\w+|gezogen|ziehen|habite\w*|déménag\w+|viv[oe]\w*|mor[oa]\w*|mud\w+))\b[^.,;]{0,30}?"
+    "home": r"(?i:\b(?:live|lives|living|moved|based|wohn\w+|gezogen|ziehen|habite\w*|déménag\w+|viv[oe]\w*"
+    r"|mor[oa]\w*|mud\w+))\b[^.,;]{0,30}?"
     r"\b(?:in|to|nach|à|en|a|em|para) ([A-ZÀ-Þ]\w+)",
-    "tongue": r"(?i)\b(?:english|german|french|spanish|portuguese|italian|englisch|deutsch|französisch|anglais|allemand|français|inglés"
+    "tongue": r"(?i)\b(?:english|german|french|spanish|portuguese|italian|englisch|deutsch|französisch|anglais"
+    r"|allemand|français|inglés"
     r"|español|inglês|português)\b",
 }
 # Words behind or before which a statement names what is over.
 _OVER = (
-    r"(?i)\b(?:no longer|not|isn't|aren't|don't use|drop(?:ped)?|forget|scrap|instead of|rather than|without|from|remove[d]?|stop(?:ped)?"
-    r"|over|kein\w*|nicht(?: mehr)?|statt|pas|plus|au lieu de|no|ya no|en vez de|não|já não|em vez de|ne sont plus|n'est plus|nor)\s"
-    r"(?:(?:use|using|the|a|an|to|in|on|at|with|den|die|das|le|la|les|el|los|o|os|é|es|est|ist|mehr|von|bei|na|no)\s){0,2}"
+    r"(?i)\b(?:no longer|not|isn't|aren't|don't use|drop(?:ped)?|forget|scrap|instead of|rather than|without|from"
+    r"|remove[d]?|stop(?:ped)?"
+    r"|over|kein\w*|nicht(?: mehr)?|statt|pas|plus|au lieu de|no|ya no|en vez de|não|já não|em vez de|ne sont plus"
+    r"|n'est plus|nor)\s"
+    r"(?:(?:use|using|the|a|an|to|in|on|at|with|den|die|das|le|la|les|el|los|o|os|é|es|est|ist|mehr|von|bei|na"
+    r"|no)\s){0,2}"
     r"([^\s,;.!?]+(?:\.\w+)?)"
 )
 _ENDED = (
-    r"(?i)([^\s,;.!?]+) (?:(?:is|are|was|has|ist|sind|est|es|está|é)\s)?(?:gone|out|off(?: the table)?|history|dead|dropped|left(?: the| us)?"
+    r"(?i)([^\s,;.!?]+) (?:(?:is|are|was|has|ist|sind|est|es|está|é)\s)?(?:gone|out|off(?: the table)?|history|dead"
+    r"|dropped|left(?: the| us)?"
     r"|any ?more|on leave|weg|raus|nicht mehr|ya no|já não|não vale mais)\b"
 )
 
@@ -113,7 +134,8 @@ def _stem(word: str) -> str:
 
 
 def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
-    """Return YES if the later statement ends the earlier one, DOUBT if it may. `is_next`: nothing was said between them."""
+    """Return YES if the later statement ends the earlier one, DOUBT if it may. `is_next`: nothing was said between "
+    "them."""
     said = read(later)
     if said.has("undo") and is_next:
         return YES

@@ -17,10 +17,15 @@ _ORDINALS = (
 )
 _LAST = r"latter|last|letzte\w*|dernier\w*|últim[oa]"
 _CHOICE = (
-    r"(?i)^(?:(?:ok|yes|fine|then|let's (?:take|do|go with)|i(?:'d| would)? (?:take|prefer|say)|option|variant|number|take|go with|lieber|bitte)[,:]? )*"
-    r"(?:the |die |den |das |le |la |el |o |a )?(?:(?P<sign>[a-e]|[1-9])(?=$|[\s.,:;!)])|(?P<word>{ordinals}|{last})(?: one| option)?\b)"
+    r"(?i)^(?:(?:ok|yes|fine|then|let's (?:take|do|go with)|i(?:'d| would)? (?:take|prefer|say)|option|variant|number"
+    r"|take|go with|lieber|bitte)[,:]? )*"
+    r"(?:the |die |den |das |le |la |el |o |a )?(?:(?P<sign>[a-e]|[1-9])(?=$|[\s.,:;!)])|(?P<word>{ordinals}"
+    r"|{last})(?: one| option)?\b)"
 ).format(ordinals="|".join(_ORDINALS), last=_LAST)
-_EITHER = r"(?i)(?:\beither\b|\bentweder\b)?\s*(?P<left>[^,.:;?]{3,60}?)(?:,[^?]{0,60}?)?,? (?:or|oder|ou) (?P<right>[^,.;?]{3,90})"
+_EITHER = (
+    r"(?i)(?:\beither\b|\bentweder\b)?\s*(?P<left>[^,.:;?]{3,60}?)(?:,[^?]{0,60}?)?,? (?:or|oder|ou) "
+    r"(?P<right>[^,.;?]{3,90})"
+)
 
 
 def options_in(asked: str) -> list[str]:

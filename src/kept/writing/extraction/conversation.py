@@ -1,7 +1,7 @@
 """Read a conversation once, message by message, and choose what to propose of it.
 
-Used by extraction. A Conversation holds the state of one pass: the user's statements, the passages of the agent, and the
-errors that went away. Rule: the last word counts. Each statement of the user is compared with everything said before,
+Used by extraction. A Conversation holds the state of one pass: statements of the user, passages of the agent, and errors
+that went away. Rule: the last word counts. Each statement of the user is compared with everything said before,
 and what it overrules is dropped; in doubt both stay proposals.
 """
 
@@ -25,17 +25,16 @@ from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passage
 from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
-from kept.writing.extraction.statements import dated, finished, own_words, points_back
+from kept.writing.extraction.statements import dated, finished, own_words
+from kept.writing.grammar import read as read_sentence
 from kept.writing.last_word import NO, YES, overrules, things_in
-from kept.writing.quotes import DOCUMENT_CHARS, hands_over
 from kept.writing.speech import elided
 
 MAX_CHARS = 500
 MAX_PROPOSALS = 15  # of a session: about 1,000 tokens for whoever judges them
 MIN_PROPOSALS = 3
 MESSAGES_PER_PROPOSAL = 2  # a short session has few
-MIN_POINTS = 4  # fewer are not worth the attention of a judge
-MAX_OF_A_PLAN = 8
+MIN_POINTS = 2  # fewer are not worth the attention of a judge
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -67,7 +66,8 @@ class ExtractedDraft(Struct, frozen=True):
 
 
 class _Found(Struct):
-    """Something that could be proposed: its points, its place in the order of reading, and if the session overruled it."""
+    """Something that could be proposed: its points, its place in the order of reading, and if the session overruled "
+    "it."""
 
     content: str
     message: Message
@@ -127,9 +127,6 @@ class Conversation:
         if not read:
             return
         self._turn += 1
-        if len(message.content) > DOCUMENT_CHARS and hands_over(message.content):
-            self._read_plan(message, read[1:])
-            return
         before = len(self._found)
         for statement in statements_in(message, read, self._context, is_chat=self._is_chat):
             found = self._add(statement.content, message, statement.points, statement=statement)
@@ -158,12 +155,6 @@ class Conversation:
             else:
                 each.is_doubtful = True
 
-    def _read_plan(self, message: Message, read: Sequence[Passage]) -> None:
-        """Take the passages with the most evidence from a plan that the user hands over."""
-        judged = sorted(filter(None, map(judge, read)), key=lambda each: -each.points)
-        for each in judged[:MAX_OF_A_PLAN]:
-            self._add(_in_full(each), message, each.points + 1, judged=each)
-
     # ---- the agent ----
 
     def _read_assistant(self, message: Message) -> None:
@@ -171,7 +162,9 @@ class Conversation:
         read = passages(message.content)
         if self._failures.are_open:
             causes = [each for passage in read for each in passage.sentences if evidence.explains(each)]
-            self._failures.said([(each, message) for each in causes if not points_back(own_words(each))])
+            self._failures.said(
+                [(each, message) for each in causes if not read_sentence(own_words(each)).has("points_back")]
+            )
         self._take_back(read)
         self._judge(message, read)
         spoken = [sentence for passage in read for sentence in passage.sentences]

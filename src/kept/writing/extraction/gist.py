@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.writing.extraction.evidence import names_in
-from kept.writing.extraction.statements import things
+from kept.writing.last_word import things_in
 
 SAME_WORDS = 0.5  # of the words of the shorter one: two statements that share more say the same
 SAME_NAMES = 1  # names from code: two statements that share more are about the same
@@ -27,14 +27,7 @@ class Gist(Struct, frozen=True):
     @lru_cache(maxsize=512)  # a statement is looked at when it is found, chosen and compared
     def of(content: str) -> "Gist":
         names = frozenset(name.lower().split(":")[0].strip("()") for name in names_in(content))
-        return Gist(names, frozenset(things(content)))
-
-    def is_same(self, other: "Gist") -> bool:
-        """Match two statements about the same subject."""
-        shared = len(self.names & other.names)
-        fewest = min(len(self.names), len(other.names))
-        common = len(self.words & other.words) / max(1, min(len(self.words), len(other.words)))
-        return shared > SAME_NAMES or common >= SAME_WORDS or (0 < fewest <= 2 * shared and common >= SAME_WORDS / 2)
+        return Gist(names, things_in(content))
 
     def says(self, other: "Gist") -> bool:
         """Return True if one of two statements has most of the words of the other."""

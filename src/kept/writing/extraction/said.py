@@ -1,7 +1,7 @@
 """Turn the messages of a user into statements: one thought each, with what is needed to understand it.
 
 Used by extraction. A message is read sentence by sentence (`grammar.read`). A sentence that continues the one before is
-joined to it; an answer gets its question and the text of its option; a sentence that points back gets what it points to.
+joined to it; an answer gets its question and the text of its option; a sentence that points back gets its context.
 Rule: everything a user states is returned, with points; `conversation` chooses.
 """
 
@@ -15,7 +15,7 @@ from kept.text import compiled
 from kept.writing.extraction.answers import chosen_option, options_in
 from kept.writing.extraction.evidence import names_in
 from kept.writing.extraction.passages import Passage
-from kept.writing.extraction.statements import finished
+from kept.writing.extraction.statements import finished, is_only_emphasis
 from kept.writing.grammar import Reading, read
 from kept.writing.last_word import things_in
 
@@ -26,7 +26,10 @@ MIN_THINGS = 2
 MIN_REST_CHARS = 3  # of an answer behind its choice
 
 # Two thoughts in one sentence: each has a subject of its own.
-_TWO_THOUGHTS = r"; |, (?:and|und|et|y|e) (?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
+_TWO_THOUGHTS = (
+    r"; |, (?:and|und|et|y|e) "
+    r"(?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
+)
 
 POINTS = {
     "states": 6,
@@ -104,6 +107,9 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
     text, marks = "", set[str]()
     for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
         found = read(sentence)
+        if text and is_only_emphasis(sentence):
+            marks.add("recalls")
+            continue
         if text and _continues(found, text, marks, is_chat=is_chat):
             text = f"{finished(text)} {finished(found.text)}"
             marks |= found.marks - {"points_back", "fleeting", "symptom"}
