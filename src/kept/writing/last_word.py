@@ -15,6 +15,7 @@ from kept.writing.conflicts import compare
 from kept.writing.grammar import Reading, read
 
 NO, DOUBT, YES = range(3)
+SHORT = 120  # characters: a longer text is compared only with one that says that something changed
 MIN_SHARE = 0.34  # of the things in the shorter statement: fewer in common are another subject
 
 _WORD = r"[^\W_][\w'’./@+-]*"
@@ -102,7 +103,8 @@ def values_of(content: str) -> Values:
     slots = {name: frozenset(map(str.lower, compiled(words).findall(content))) for name, words in _SLOTS.items()}
     for number, unit in compiled(_QUANTITY).findall(content):
         figure = str(_NUMBERS.get(number.lower(), number)).rstrip(".,").replace(",", "")
-        slots[key] = slots.get(key := f"number {_stem(unit)}", frozenset()) | {figure}
+        name = f"number {_stem(unit)}"
+        slots[name] = slots.get(name, frozenset()) | {figure}
     over = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
     return Values(
         things_in(content),
@@ -141,6 +143,8 @@ def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
         return YES
     new, old = values_of(later), values_of(earlier)
     shared = new.things & old.things
+    if not shared and not new.over and not new.slots:
+        return NO
     if new.over & (old.things | old.names | _figures(old)) and _is_affirmed(new.over, earlier):
         return YES
     if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and said.has("change", "objects"))):
@@ -153,7 +157,9 @@ def _by_change(later: str, earlier: str, said: Reading, shared: int, fewest: int
     if not shared:
         return NO
     says_so = said.has("change", "objects")
-    found = compare(earlier, later, set, says_so=says_so)
+    found = (
+        compare(earlier, later, set, says_so=says_so) if says_so or said.has("rule") or len(earlier) < SHORT else None
+    )
     if found is not None and found.type != "ambiguous":
         return YES
     if not says_so or shared < MIN_SHARE * fewest:

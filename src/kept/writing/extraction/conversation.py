@@ -1,7 +1,7 @@
 """Read a conversation once, message by message, and choose what to propose of it.
 
-Used by extraction. A Conversation holds the state of one pass: statements of the user, passages of the agent, and errors
-that went away. Rule: the last word counts. Each statement of the user is compared with everything said before,
+Used by extraction. A Conversation holds the state of one pass: statements of the user, passages of the agent, and fixed
+errors. Rule: the last word counts. Each statement of the user is compared with everything said before,
 and what it overrules is dropped; in doubt both stay proposals.
 """
 
@@ -34,7 +34,8 @@ MAX_CHARS = 500
 MAX_PROPOSALS = 15  # of a session: about 1,000 tokens for whoever judges them
 MIN_PROPOSALS = 3
 MESSAGES_PER_PROPOSAL = 2  # a short session has few
-MIN_POINTS = 2  # fewer are not worth the attention of a judge
+FIX_POINTS = 12  # of an error with its fix: always proposed
+MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -76,6 +77,7 @@ class _Found(Struct):
     turn: int
     statement: Statement | None = None
     judged: JudgedPassage | None = None
+    fix: tuple[ExtractedDraft, ...] = ()
     is_over: bool = False
     is_doubtful: bool = False
 
@@ -94,7 +96,6 @@ class Conversation:
         self._turn = 0
         self._found: list[_Found] = []
         self._touched: dict[int, dict[str, None]] = {}  # files by turn
-        self._fixes: list[tuple[ExtractedDraft, ...]] = []
         self._last_ran: Message | None = None
         self._recommended: set[str] = set()  # commands that a fix names as the way that works
 
@@ -109,11 +110,10 @@ class Conversation:
         for message in self._messages:
             if message.role in readers:
                 readers[message.role](message)
-        for drafts in self._fixes:
-            yield from drafts
-        for found in self._best():
-            yield self._proposed(found)
-        yield from self._working_commands()
+        commands = list(self._working_commands())
+        for found in self._best(len(commands)):
+            yield from found.fix or [self._proposed(found)]
+        yield from commands
 
     # ---- the user ----
 
@@ -147,13 +147,12 @@ class Conversation:
                 continue
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
-            is_questioned = statement.has("objects") and each.judged is not None and each.turn == later.turn - 1
-            if answer == NO and not is_questioned:
-                continue
-            if answer == YES:
-                each.is_over = True
-            else:
-                each.is_doubtful = True
+            is_of_last_turn = each.statement is None and each.turn == later.turn - 1
+            is_questioned = is_of_last_turn and statement.has(
+                "objects", *(("prohibits", "contrasts") if each.fix else ())
+            )
+            each.is_over |= answer == YES or (is_questioned and bool(each.fix))
+            each.is_doubtful |= answer != NO or is_questioned
 
     # ---- the agent ----
 
@@ -194,9 +193,9 @@ class Conversation:
 
     # ---- what is proposed ----
 
-    def _best(self) -> list[_Found]:
+    def _best(self, commands: int) -> list[_Found]:
         """Return what has the most points, none twice, in the order of reading."""
-        most = min(MAX_PROPOSALS, max(MIN_PROPOSALS, -(-len(self._messages) // MESSAGES_PER_PROPOSAL)))
+        most = min(MAX_PROPOSALS - commands, max(MIN_PROPOSALS, -(-len(self._messages) // MESSAGES_PER_PROPOSAL)))
         pool = [each for each in self._found if not each.is_over and each.points >= MIN_POINTS]
         chosen: list[_Found] = []
         from_message: Counter[str] = Counter()
@@ -269,7 +268,7 @@ class Conversation:
         is_error = message.is_error
         for failure in self._failures.ran(command, text.without_delivered(message.content), is_error=is_error):
             if drafts := tuple(self._resolved(failure, message)):
-                self._fixes.append(drafts)
+                self._add(drafts[-1].draft.content, message, FIX_POINTS, fix=drafts)
         if not is_error and not self._failures.has_just_failed:
             self._commands.ran(command)
             self._last_ran = message

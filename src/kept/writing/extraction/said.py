@@ -33,7 +33,7 @@ _TWO_THOUGHTS = (
 
 POINTS = {
     "states": 6,
-    "orders": 4,
+    "orders": 2,
     "standing": 3,
     "recalls": 4,
     "warns": 3,
@@ -42,19 +42,19 @@ POINTS = {
     "decides": 2,
     "change": 2,
     "objects": 1,
-    "contrasts": 1,
+    "contrasts": 2,
     "names_self": 3,
-    "reason": 1,
+    "reason": 2,
     "answer": 2,
     "personal": 2,
-    "guess": -2,
-    "fleeting": -2,
-    "symptom": -2,
+    "guess": -3,
+    "fleeting": -3,
+    "symptom": -3,
     "wish": -2,
     "undo": -1,
 }
 NAMES_POINTS = 1
-SHORT_POINTS = -2  # fewer than MIN_THINGS things, and no answer
+SHORT_POINTS = -3  # fewer than MIN_THINGS things, and no answer
 
 
 class Statement(Struct, frozen=True):
