@@ -18,6 +18,7 @@ NO, DOUBT, YES = range(3)
 SHORT = 120  # characters: a longer text is compared only with one that says that something changed
 MIN_SHARE = 0.34  # of the things in the shorter statement: fewer in common are another subject
 
+_NAME = r"(?<=[\w,'] )[A-Z][\w-]+"
 _WORD = r"[^\W_][\w'’./@+-]*"
 _FUNCTION_WORDS = frozenset(
     "about after again also always another anything been before being both could does doing done each else even ever "
@@ -95,6 +96,12 @@ class Values(Struct, frozen=True):
     slots: dict[str, frozenset[str]]
     names: frozenset[str]
     over: frozenset[str]
+    keys: frozenset[str]  # things, names and figures: what another statement may say is over
+
+    def may_meet(self, other: "Values") -> bool:
+        """Return False if the two are certainly not about the same thing."""
+        is_apart = self.things.isdisjoint(other.things) and self.over.isdisjoint(other.keys)
+        return not is_apart or ("home" in self.slots and "home" in other.slots)
 
 
 @lru_cache(maxsize=1024)  # each statement is compared with several others
@@ -106,17 +113,24 @@ def values_of(content: str) -> Values:
         name = f"number {_stem(unit)}"
         slots[name] = slots.get(name, frozenset()) | {figure}
     over = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
+    things = things_in(content)
+    names = frozenset(_stem(word) for word in compiled(_NAME).findall(content))
+    figures = frozenset(figure for found in slots.values() for figure in found)
     return Values(
-        things_in(content),
+        things,
         {name: found for name, found in slots.items() if found},
-        frozenset(_stem(word) for word in compiled(r"(?<=[\w,'] )[A-Z][\w-]+").findall(content)),
+        names,
         frozenset(stem for word in over if (stem := _stem(word)) and word.lower() not in _FUNCTION_WORDS),
+        things | names | figures,
     )
 
 
 def things_in(content: str) -> frozenset[str]:
     """Return the stems of the words that name something, in any language."""
-    words = [word.rstrip(".'-/") for word in compiled(_WORD).findall(content.replace("’", "'")) if not _is_cjk(word)]
+    words = [word.rstrip(".'-/") for word in compiled(_WORD).findall(content.replace("’", "'"))]
+    if content.isascii():
+        return frozenset([_stem(word.lower()) for word in words if _names_something(word)]) - {""}
+    words = [word for word in words if not _is_cjk(word)]
     named = {_stem(word.lower()) for word in words if _names_something(word)}
     pairs = compiled(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]{2,}").findall(content)
     return frozenset(named | set(pairs)) - {""}
@@ -131,6 +145,7 @@ def _is_cjk(word: str) -> bool:
     return compiled(r"[\u3040-\u9fff]").search(word) is not None
 
 
+@lru_cache(maxsize=4096)
 def _stem(word: str) -> str:
     return next(iter(text.words(word)), "") if word else ""
 
@@ -143,9 +158,9 @@ def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
         return YES
     new, old = values_of(later), values_of(earlier)
     shared = new.things & old.things
-    if not shared and not new.over and not new.slots:
+    if not is_next and not new.may_meet(old):
         return NO
-    if new.over & (old.things | old.names | _figures(old)) and _is_affirmed(new.over, earlier):
+    if new.over & old.keys and _is_affirmed(new.over, earlier):
         return YES
     if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and said.has("change", "objects"))):
         return YES
@@ -165,10 +180,6 @@ def _by_change(later: str, earlier: str, said: Reading, shared: int, fewest: int
     if not says_so or shared < MIN_SHARE * fewest:
         return DOUBT if found is not None else NO
     return YES if shared > 1 else DOUBT
-
-
-def _figures(values: Values) -> frozenset[str]:
-    return frozenset(figure for found in values.slots.values() for figure in found)
 
 
 def _has_other_value(new: Values, old: Values) -> bool:

@@ -27,7 +27,7 @@ from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words
 from kept.writing.grammar import read as read_sentence
-from kept.writing.last_word import NO, YES, overrules, things_in
+from kept.writing.last_word import NO, YES, Values, overrules, things_in, values_of
 from kept.writing.speech import elided
 
 MAX_CHARS = 500
@@ -75,6 +75,7 @@ class _Found(Struct):
     points: float
     place: int
     turn: int
+    values: Values
     statement: Statement | None = None
     judged: JudgedPassage | None = None
     fix: tuple[ExtractedDraft, ...] = ()
@@ -135,15 +136,17 @@ class Conversation:
         self._context.agent = self._context.asked = self._context.question = ""
 
     def _add(self, content: str, message: Message, points: float, **about: Any) -> _Found:
-        found = _Found(content, message, points, len(self._found), self._turn, **about)
+        found = _Found(content, message, points, len(self._found), self._turn, values_of(content), **about)
         self._found.append(found)
         return found
 
     def _overrule(self, later: _Found, statement: Statement, of_message: int) -> None:
         """Drop what this statement ends: earlier statements of the user, and passages of the agent."""
         mine = [each for each in self._found[: later.place] if each.statement is not None]
+        new = values_of(statement.said)
         for each in self._found[: later.place]:
-            if each.is_over or each.message.id == later.message.id:
+            is_recent = each.turn >= later.turn - 1
+            if each.is_over or each.message.id == later.message.id or not (is_recent or new.may_meet(each.values)):
                 continue
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
