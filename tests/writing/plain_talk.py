@@ -58,7 +58,12 @@ CHANGED = [
     ("we format with black", "we moved to ruff format on Friday, black is gone", "we format with black", "ruff"),
     ("the newsletter goes out on Mondays", "the newsletter goes out on Fridays now", "mondays", "fridays"),
     ("use Mapbox for the maps", "forget Mapbox, we take MapLibre, no key needed", "use mapbox", "maplibre"),
-    ("retry failed payments five times", "actually no retries for payments, the bank counts them", "five", "no retries"),
+    (
+        "retry failed payments five times",
+        "actually no retries for payments, the bank counts them",
+        "five",
+        "no retries",
+    ),
     ("Elif reviews the migrations", "Elif is on leave, Jonas reviews the migrations now", "elif reviews", "jonas"),
     ("the export has a limit of 500 rows", "we raised it: the export takes 2,000 rows now", "500", "2,000"),
     ("name the module ledger", "hm, call it journal instead, ledger is taken", "name the module ledger", "journal"),

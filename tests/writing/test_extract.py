@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept.model import Draft, Message, replace
+from kept.proposals import TOLD
 from kept.writing.extraction import ExtractedDraft, extract, summarize
 from kept.writing.extraction.failures import error_message, signature_of
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
@@ -45,7 +46,14 @@ def edited(path: str, new: str, old: str | None = None) -> list[Message]:
 
 
 def kept(*messages: Message) -> list[tuple[str, str]]:
-    return [(each.draft.kind, each.draft.content) for each in extract(messages)]
+    """Return everything that is proposed."""
+    return [(each.draft.kind, each.draft.content) for each in extract(messages, style="coding")]
+
+
+def told(*messages: Message) -> list[tuple[str, str]]:
+    """Return what is told without a judge."""
+    found = [each for each in extract(messages, style="coding") if each.sort in TOLD]
+    return [(each.draft.kind, each.draft.content) for each in found]
 
 
 def kept_of_assistant(content: str) -> list[tuple[str, str]]:
@@ -179,8 +187,8 @@ def test_what_a_user_wants_kept_is_kept_in_clean_words(said: str, kind: str, con
         "<private>we decided to sell the company, and this tag is never closed",
     ],
 )
-def test_chatter_requests_questions_and_foreign_words_are_not_kept(said: str) -> None:
-    assert kept(user(said)) == []
+def test_chatter_requests_questions_and_foreign_words_are_not_told(said: str) -> None:
+    assert told(user(said)) == []
 
 
 @pytest.mark.parametrize(
@@ -259,8 +267,8 @@ def test_what_an_agent_found_is_kept_if_it_names_code_and_says_why(said: str, ki
         "It's hard to say why `vat.ts` fails, because `rate` is not logged; my guess is the locale.",
     ],
 )
-def test_plans_guesses_reports_and_politeness_of_an_assistant_are_not_kept(said: str) -> None:
-    assert kept_of_assistant(said) == []
+def test_plans_guesses_reports_and_politeness_of_an_assistant_are_not_told(said: str) -> None:
+    assert told(*ran("ls", "README.md"), assistant(said)) == []
 
 
 def test_an_assistant_that_used_no_tool_has_found_nothing() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from kept.model import Message
+from kept.proposals import TOLD
 from kept.writing.extraction import extract
 from tests.writing.sloppy import PASSING, PASSING_LAST, PASSING_UNSEEN, STATED, STATED_LAST, STATED_UNSEEN
 
@@ -10,7 +11,7 @@ from tests.writing.sloppy import PASSING, PASSING_LAST, PASSING_UNSEEN, STATED, 
 def kept_of(*said: str) -> list[str]:
     answer = Message(id="a", role="assistant", content="I changed the loader and wrote the config.")
     told = [Message(id=f"u{number}", role="user", content=each) for number, each in enumerate(said)]
-    return [each.draft.content for each in extract([answer, *told])]
+    return [each.draft.content for each in extract([answer, *told], style="coding")]
 
 
 @pytest.mark.parametrize(("said", "part"), STATED, ids=[said[:40] for said, _ in STATED])

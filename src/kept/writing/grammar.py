@@ -27,7 +27,8 @@ _OPENERS = {
     "phrases": r"by the way|one (?:more|last|other) thing(?: first)?|(?:just )?so you know|just (?:to be clear|a note"
     r"|fyi)"
     r"|note(?: that)?|please note(?: that)?|for the record|for future reference|(?:as|like) i said(?: before)?"
-    r"|(?:and )?i(?:'ve)? (?:already )?told you(?: already| before)?|(?:it )?turns out(?: that)?|speaking of which"
+    r"|(?:and )?i(?:'ve)? (?:already )?told you(?: already| before)?(?: to)?|(?:it )?turns out(?: that)?"
+    r"|speaking of which"
     r"|before you start|(?:bad|good) news|heads up|quick note|reminder|you(?:'re| are) right|that's (?:right|outdated)"
     r"|sounds good|good idea|on second thought|change of plans?|small correction|übrigens|ach so|nebenbei(?: bemerkt)?"
     r"|noch (?:etwas|was)|(?:nur )?zur info|klingt gut|au fait|d'ailleurs|au passage|por cierto|otra cosa|además|aliás"
@@ -118,7 +119,7 @@ MARKS = {
     "rule": _words(
         "always never every everything everyone everywhere everybody each all any only must mustn't cannot can't "
         "forbidden unless "
-        "whenever nothing nobody stays stay rather prefer prefers don't dont immer nie niemals nur jede jeder "
+        "whenever nothing nobody stays stay rather prefer prefers immer nie niemals nur jede jeder "
         "jedes jedem jeden alle allen alles muss müssen soll sollen darf dürfen kein keine keinen keiner höchstens "
         "mindestens "
         "überall gar toujours jamais seulement uniquement chaque tous toutes tout partout doit doivent faut aucun "
@@ -146,7 +147,8 @@ MARKS = {
         "",
         r"^(?:(?:please|and|just|so) )*(?:do not|don't|dont|never|stop|avoid|no) (?!worry|mind|bother|forget|hesitate"
         r"|need|problem"
-        r"|idea|rush|matter|way|thanks|know|think|stop|understand|that\b|longer|one\b)\w|\bne (?:\w+ ){1,2}(?:pas"
+        r"|idea|rush|matter|way|thanks|know|think|stop|understand|do (?:that|it|this)|that\b|longer|one\b)\w"
+        r"|\bne (?:\w+ ){1,2}(?:pas"
         r"|jamais|plus)\b"
         r"|^(?:não|nunca) \w|ないで(?:ください)?",
     ),
@@ -165,6 +167,16 @@ MARKS = {
         r"|au lieu"
         r"|n'est plus|ne \w+ plus|n'\w+ plus|ya no|al final|en vez|já não|não é mais|em vez)\b"
         r"|やっぱり|やはり|変更|今は|もう|引っ越し",
+    ),
+    "warns": _words(
+        "careful beware dangerous gotcha pitfall vorsicht achtung gefährlich attention dangereux cuidado ojo "
+        "peligroso perigoso",
+        r"\b(?:watch out|pass auf|be careful|(?:do not|don't|never) (?:touch|edit|delete|restart)\b.{1,80}\bwithout"
+        r"|breaks (?:if|when))\b",
+    ),
+    "prefers": _words(
+        "prefer prefers rather hate dislike lieber bevorzuge préfère prefiero prefiro",
+        r"\b(?:don't|do not) (?:like|want)\b",
     ),
     # Something is named as not meant: "use pnpm, not npm".
     "contrasts": _words(
@@ -189,10 +201,10 @@ MARKS = {
     ),
     "guess": _words(
         "maybe perhaps might possibly probably vielleicht wahrscheinlich vermutlich peut-être quizá quizás talvez",
-        r"\b(?:not sure|i wonder|i guess|could be|we could|what if|tal vez|acho que)\b|かもしれ|と思い",
+        r"\b(?:according to|not sure|i wonder|i guess|could be|we could|what if|tal vez|acho que)\b|かもしれ|と思い",
     ),
     "fleeting": _words(
-        "today tonight tomorrow heute morgen gerade aujourd'hui demain hoy mañana hoje amanhã",
+        "today tonight tomorrow yet heute morgen gerade aujourd'hui demain hoy mañana hoje amanhã",
         r"\b(?:right now|for now|this time|one moment|in (?:\w+|a few) minutes|by \d{1,2})\b|今日|今夜|明日",
     ),
     "first_person": _words(
@@ -217,9 +229,10 @@ MARKS = {
         "decided agreed settled chose opted beschlossen entschieden vereinbart geeinigt décidé convenu decidido "
         "decidimos acordado "
         "acordamos hemos",
-        r"\b(?:going with|went with|let's (?:use|go with|keep|stick|call)|we(?:'ll| will) (?:use|take|keep)"
+        r"\b(?:going with|went with|let's (?:use|go with|keep|stick|call)|we(?:'ll| will|'re| are) (?:use|take|keep"
+        r"|dropping|switching|moving|using)|we (?:don't|do not) need|we no longer"
         r"|the plan is|it is then|vamos a"
-        r"|vamos usar|on prend|wir nehmen|wir bleiben)\b|にします|を使います|に決め",
+        r"|vamos usar|on prend|wir nehmen|wir bleiben)\b|^decision:|にします|を使います|に決め",
     ),
     # What somebody wants done in this session.
     "wish": _words(

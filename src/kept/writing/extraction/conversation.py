@@ -36,6 +36,8 @@ MIN_PROPOSALS = 3
 MESSAGES_PER_PROPOSAL = 2  # a short session has few
 FIX_POINTS = 12  # of an error with its fix: always proposed
 MIN_POINTS = 4  # fewer are not worth the attention of a judge
+MIN_ASKED_THINGS = 2
+MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -97,6 +99,8 @@ class Conversation:
         self._turn = 0
         self._found: list[_Found] = []
         self._touched: dict[int, dict[str, None]] = {}  # files by turn
+        self._request: tuple[Message, str] | None = None  # the user's last one
+        self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
         self._recommended: set[str] = set()  # commands that a fix names as the way that works
 
@@ -115,6 +119,7 @@ class Conversation:
         for found in self._best(len(commands)):
             yield from found.fix or [self._proposed(found)]
         yield from commands
+        yield from self._unfinished()
 
     # ---- the user ----
 
@@ -123,11 +128,13 @@ class Conversation:
         if message.trust != "user":  # an agent wrote it to a sub-agent, or the author is unknown
             return
         if message.content.lstrip().lower().startswith(INTERRUPTED):
+            self._is_interrupted = True
             return
         read = passages(message.content, is_long_pasted=True)
         if not read:
             return
         self._turn += 1
+        self._request, self._is_interrupted = (message, read[0].text), False
         before = len(self._found)
         for statement in statements_in(message, read, self._context, is_chat=self._is_chat):
             found = self._add(statement.content, message, statement.points, statement=statement)
@@ -151,9 +158,8 @@ class Conversation:
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
             is_of_last_turn = each.statement is None and each.turn == later.turn - 1
-            is_questioned = is_of_last_turn and statement.has(
-                "objects", *(("prohibits", "contrasts") if each.fix else ())
-            )
+            is_meant = bool(each.fix) and statement.has("prohibits", "contrasts") and new.may_meet(each.values)
+            is_questioned = is_of_last_turn and (is_meant or statement.has("objects"))
             each.is_over |= answer == YES or (is_questioned and bool(each.fix))
             each.is_doubtful |= answer != NO or is_questioned
 
@@ -167,6 +173,7 @@ class Conversation:
             self._failures.said(
                 [(each, message) for each in causes if not read_sentence(own_words(each)).has("points_back")]
             )
+        self._is_interrupted = False
         self._take_back(read)
         self._judge(message, read)
         spoken = [sentence for passage in read for sentence in passage.sentences]
@@ -176,14 +183,18 @@ class Conversation:
             self._context.question = question
 
     def _take_back(self, read: Sequence[Passage]) -> None:
-        """Drop the findings of this turn and the one before that the agent itself calls wrong."""
-        for sentence in (each for passage in read for each in passage.sentences):
-            if not rules()["corrects"].fits(lowered(sentence)):
-                continue
-            for found in self._found:
-                if found.judged is not None and found.turn >= self._turn - 1:
+        """Drop the findings that the agent itself calls wrong, and the open ends that it reports as done."""
+        known = rules()
+        findings = [each for each in self._found if each.judged is not None]
+        for sentence in (each for passage in read for each in passage.sentences) if findings else ():
+            said, gist = lowered(sentence), Gist.of(sentence)
+            if known["corrects"].fits(said):
+                for found in (each for each in findings if each.turn >= self._turn - 1):
                     found.is_doubtful = True
-                    found.is_over |= bool(things_in(sentence) & things_in(found.content))
+                    found.is_over |= not gist.words.isdisjoint(found.values.things)
+            elif known["done"].fits(said) and not known["open_end"].fits(said):
+                for found in (each for each in findings if known["open_end"].fits(lowered(each.content))):
+                    found.is_over |= gist.corrects(Gist.of(found.content))
 
     def _read_summary(self, message: Message) -> None:
         self._judge(message, noted_passages(message.content))
@@ -239,7 +250,7 @@ class Conversation:
     def _reported(self, found: _Found, judged: JudgedPassage) -> ExtractedDraft:
         content = dated(finished(found.content), found.message.at)
         kind, tags = evidence.kind_of(judged)
-        is_evident = judged.points >= evidence.EVIDENT and not found.is_doubtful and found.message.role != "user"
+        is_evident = judged.points >= evidence.EVIDENT and not found.is_doubtful and not self._is_chat
         share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
         return _extracted(
             found.message,
@@ -252,6 +263,17 @@ class Conversation:
             files=self._edits.files_named(content),
             tags=(*tags, *_tags(content)),
         )
+
+    def _unfinished(self) -> Iterator[ExtractedDraft]:
+        """Return the user's last request, if its work was interrupted and not resumed."""
+        if self._request is None or not self._is_interrupted:
+            return
+        message, asked = self._request[0], elided(self._request[1])
+        content = dated(f"Not finished: {finished(own_words(asked))}", message.at)
+        if len(things_in(asked)) >= MIN_ASKED_THINGS and len(content) <= MAX_CHARS:
+            importance = by_kind(IMPORTANCE_BY_KIND, "progress")
+            about: dict[str, Any] = {"sort": sorts.STATEMENT, "rules": ("interrupted",), "tags": (OPEN,)}
+            yield _extracted(message, content, "progress", importance, AGENT_CONFIDENCE, **about)
 
     # ---- tools ----
 
@@ -342,10 +364,13 @@ class Conversation:
 def _in_full(judged: JudgedPassage) -> str:
     """Return the passage, or its best part if it is long, with the heading that names its subject."""
     passage = judged.passage
-    content = own_words(passage.text if len(passage.text) <= evidence.MAX_CHARS else judged.content)
+    is_whole = len(judged.content) < MOST_OF_A_PASSAGE * len(passage.text) <= MOST_OF_A_PASSAGE * evidence.MAX_CHARS
+    content = own_words(passage.text if is_whole else judged.content)
     head = passage.subject
     is_named = not head or head.lower() in content.lower() or rules()["dull_heading"].fits(lowered(head))
-    return content if is_named or len(head) + len(content) > MAX_CHARS else f"{head}: {content}"
+    if is_named or len(head) + len(content) > MAX_CHARS:
+        return content
+    return f"{head}: {content[:1].lower() if content[1:2].islower() else content[:1]}{content[1:]}"
 
 
 def _extracted(

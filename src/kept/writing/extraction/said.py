@@ -18,6 +18,7 @@ from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.statements import finished, is_only_emphasis
 from kept.writing.grammar import Reading, read
 from kept.writing.last_word import things_in
+from kept.writing.speech import ELISION, elided
 
 MAX_CHARS = 500
 MAX_CONTEXT_CHARS = 240
@@ -54,6 +55,7 @@ POINTS = {
     "undo": -1,
 }
 NAMES_POINTS = 1
+_SAYS_ENOUGH = {"contrasts", "prohibits", "rule", "decides", "change", "names_self"}
 SHORT_POINTS = -3  # fewer than MIN_THINGS things, and no answer
 
 
@@ -90,10 +92,12 @@ def statements_in(
         for text, marks in _thoughts(passage, is_chat=is_chat):
             answer = _answer(text, context) if is_first else None
             is_first = False
+            text = elided(text)
             content, needs = (answer.text, False) if answer else _understandable(text, marks, before, context)
             marks |= {"answer", answer.sort} if answer else set()
             marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
-            if "asks" not in marks and content and len(content) <= MAX_CHARS:
+            is_own = ELISION not in content and not content.endswith(":")
+            if "asks" not in marks and content and is_own and len(content) <= MAX_CHARS:
                 yield Statement(content, text, message, frozenset(marks), _points(text, marks), needs)
             before = text
 
@@ -131,6 +135,8 @@ def _continues(found: Reading, before: str, marks: set[str], *, is_chat: bool) -
         return False
     if found.has("points_back"):
         return True
+    if found.has("symptom", "fleeting") and not found.has("rule", "change"):
+        return False
     is_plain_order = "orders" in marks and not marks & {"rule", "reason", "contrasts"}
     if "points_back" in marks or (is_plain_order and found.has("rule", "standing")):
         return False
@@ -173,4 +179,5 @@ def _understandable(text: str, marks: set[str], before: str, context: Context) -
 def _points(text: str, marks: set[str]) -> int:
     points = sum(POINTS.get(name, 0) for name in marks)
     points += NAMES_POINTS if names_in(text) else 0
-    return points + (SHORT_POINTS if len(things_in(text)) < MIN_THINGS and "answer" not in marks else 0)
+    is_short = len(things_in(text)) < (MIN_THINGS if marks.isdisjoint(_SAYS_ENOUGH) else 1)
+    return points + (SHORT_POINTS if is_short and "answer" not in marks else 0)

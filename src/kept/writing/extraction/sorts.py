@@ -6,7 +6,7 @@ Used by extraction. Rule: only what a listener would act on without asking back 
 from kept.proposals import ABOUT_SELF, COMMAND, EVIDENT, FINDING, FIX, STANDING_ORDER, STATEMENT
 from kept.writing.extraction.said import Statement
 
-__all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "kind_of", "sort_of"]
+__all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "STATEMENT", "kind_of", "sort_of"]
 
 RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "contrasts")
 MAX_ORDER_CHARS = 160  # a longer text describes a task
@@ -32,11 +32,14 @@ def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
 
 
 def kind_of(statement: Statement) -> str:
-    """Return the kind of memory that a statement makes."""
-    if statement.has("warns"):
-        return "warning"
-    if statement.has("decides", "answer"):
-        return "decision"
-    if statement.has("orders", "prohibits", "standing") and not statement.has("personal"):
-        return "preference"
-    return "fact"
+    """Return the kind of memory that a statement makes: the first that fits."""
+    if statement.has("objects") and not statement.has("orders", "prohibits", "decides"):
+        return "fact"
+    return next((kind for kind, marks in _KINDS if statement.has(*marks)), "fact")
+
+
+_KINDS = (
+    ("warning", ("warns",)),
+    ("decision", ("decides", "answer")),
+    ("preference", ("prefers", "orders", "prohibits", "standing")),
+)
