@@ -3,7 +3,6 @@
 import pytest
 
 from kept.model import Message
-from kept.proposals import TOLD
 from kept.writing.extraction import ExtractedDraft, extract
 from tests.writing.said import CORRECTIONS, FOREIGN, PASSING
 

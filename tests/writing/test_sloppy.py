@@ -3,7 +3,6 @@
 import pytest
 
 from kept.model import Message
-from kept.proposals import TOLD
 from kept.writing.extraction import extract
 from tests.writing.sloppy import PASSING, PASSING_LAST, PASSING_UNSEEN, STATED, STATED_LAST, STATED_UNSEEN
 

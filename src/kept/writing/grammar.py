@@ -27,7 +27,7 @@ _OPENERS = {
     "phrases": r"by the way|one (?:more|last|other) thing(?: first)?|(?:just )?so you know|just (?:to be clear|a note"
     r"|fyi)"
     r"|note(?: that)?|please note(?: that)?|for the record|for future reference|(?:as|like) i said(?: before)?"
-    r"|(?:and )?i(?:'ve)? (?:already )?told you(?: already| before)?(?: to)?|(?:it )?turns out(?: that)?"
+    r"|(?:it )?turns out(?: that)?"
     r"|speaking of which"
     r"|before you start|(?:bad|good) news|heads up|quick note|reminder|you(?:'re| are) right|that's (?:right|outdated)"
     r"|sounds good|good idea|on second thought|change of plans?|small correction|übrigens|ach so|nebenbei(?: bemerkt)?"
@@ -36,7 +36,7 @@ _OPENERS = {
     "warns": r"important|careful|caution|warning|attention|beware|gotcha|wichtig|achtung|vorsicht|ojo|cuidado"
     r"|importante"
     r"|aten[çc]i?[ãó]o?n?",
-    "recalls": r"(?:please )?remember(?: that)?|(?:keep|bear) in mind(?: that)?|don't forget(?: that)?"
+    "recalls": r"(?:and )?i(?:'ve)? (?:already )?told you(?: already| before)?(?: to)?|(?:please )?remember(?: that)?|(?:keep|bear) in mind(?: that)?|don't forget(?: that)?"
     r"|merk dir(?:,? dass)?"
     r"|denk daran(?:,? dass)?|rappelle-toi(?: que)?|n'oublie pas(?: que)?|recuerda(?: que)?"
     r"|lembr[ae]-[st]e(?: de)?(?: que)?",
@@ -49,7 +49,7 @@ _OPENER = (
     r"(?i)\W*(?:(?P<plain>{plain})(?={end})|(?P<phrases>{phrases})(?={end})|(?P<recalls>{recalls})(?=[\s,:])"
     r"|(?P<warns>{warns})\s?[,.:!—–-]|(?P<objects>{objects})[,.:;!—–-]){end}*"
 ).format(**{**_OPENERS, "plain": "|".join(_OPENERS["plain"].split())}, end=_END)
-_BARE_OBJECTION = r"(?i)(?:no|nope|wrong|actually|nein|falsch|doch|non|não)\b"
+_BARE_OBJECTION = r"(?i)(?:nope|wrong|actually|falsch|doch)\b"
 
 # ---- what a sentence does ----
 
@@ -128,7 +128,7 @@ MARKS = {
         "toda deve "
         "devem nenhum nenhuma nada",
         r"\b(?:make sure|ha(?:s|ve) to|not allowed|may not|do not|at (?:most|least)|no more than|limited to|as always"
-        r"|under \d"
+        r"|(?:under|below|above|within) \d"
         r"|max(?:imum)? \d|instead of|no one|hay que|tienen? que|t[eê]m (?:de|que)|no se|ne \w+ (?:pas|jamais|plus))\b"
         r"|(?:^|[,;:] )(?:and |so )?no (?!need|problem|idea|worries|one\b|rush|matter|longer|way|thanks|changes?"
         r"|that)[a-z]"

@@ -81,6 +81,7 @@ class _Found(Struct):
     statement: Statement | None = None
     judged: JudgedPassage | None = None
     fix: tuple[ExtractedDraft, ...] = ()
+    ended_fix: Draft | None = None  # to which the user objects: the memory of the error says so
     is_over: bool = False
     is_doubtful: bool = False
 
@@ -161,6 +162,7 @@ class Conversation:
             is_meant = bool(each.fix) and statement.has("prohibits", "contrasts") and new.may_meet(each.values)
             is_questioned = is_of_last_turn and (is_meant or statement.has("objects"))
             each.is_over |= answer == YES or (is_questioned and bool(each.fix))
+            later.ended_fix = each.fix[-1].draft if each.fix and each.is_over else later.ended_fix
             each.is_doubtful |= answer != NO or is_questioned
 
     # ---- the agent ----
@@ -187,14 +189,14 @@ class Conversation:
         known = rules()
         findings = [each for each in self._found if each.judged is not None]
         for sentence in (each for passage in read for each in passage.sentences) if findings else ():
-            said, gist = lowered(sentence), Gist.of(sentence)
+            said = lowered(sentence)
             if known["corrects"].fits(said):
                 for found in (each for each in findings if each.turn >= self._turn - 1):
                     found.is_doubtful = True
-                    found.is_over |= not gist.words.isdisjoint(found.values.things)
+                    found.is_over |= not things_in(sentence).isdisjoint(found.values.things)
             elif known["done"].fits(said) and not known["open_end"].fits(said):
                 for found in (each for each in findings if known["open_end"].fits(lowered(each.content))):
-                    found.is_over |= gist.corrects(Gist.of(found.content))
+                    found.is_over |= Gist.of(sentence).corrects(Gist.of(found.content))
 
     def _read_summary(self, message: Message) -> None:
         self._judge(message, noted_passages(message.content))
@@ -228,19 +230,22 @@ class Conversation:
         statement = found.statement
         assert statement is not None
         content = dated(finished(own_words(statement.content, by_user=True)), found.message.at)
-        kind = sorts.kind_of(statement)
+        kind = "error" if found.ended_fix is not None else sorts.kind_of(statement)
         importance = by_kind(IMPORTANCE_BY_KIND, kind)
+        is_correction = found.ended_fix is not None or statement.has("objects", "change", "contrasts")
+        tags = [CORRECTION] * is_correction + [FIX] * (found.ended_fix is not None)
         return _extracted(
             found.message,
             content,
             kind,
             USER_WARNING_IMPORTANCE if kind == "warning" else importance,
             USER_CONFIDENCE,
-            sort=sorts.sort_of(statement, is_doubtful=found.is_doubtful),
+            sort=sorts.FIX if found.ended_fix is not None else sorts.sort_of(statement, is_doubtful=found.is_doubtful),
             rules=sorted(statement.marks),
             signals=(USER_INTENT,),
-            files=self._files_of(found),
-            tags=(*((CORRECTION,) if statement.has("objects", "change") else ()), *_tags(content)),
+            files=found.ended_fix.files if found.ended_fix is not None else self._files_of(found),
+            tags=(*tags, *_tags(content)),
+            data={"signature": (found.ended_fix.data or {})["signature"]} if found.ended_fix is not None else None,
         )
 
     def _files_of(self, found: _Found) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def _is_about_self(marks: set[str]) -> bool:
 
 def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str]]]:
     """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
-    text, marks = "", set[str]()
+    text, marks, carried = "", set[str](), frozenset[str]()  # carried: "That's wrong." before what is right
     for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
         found = read(sentence)
         if text and is_only_emphasis(sentence):
@@ -122,8 +122,9 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
             yield finished(text), marks
         text, marks = "", set()
         if found.act in ("states", "orders"):
-            text, marks = found.text, {found.act, *found.marks}
-        elif found.act == "asks":
+            text, marks = found.text, {found.act, *found.marks, *carried}
+        carried = found.marks & {"objects", "undo"} if found.act == "reacts" else frozenset()
+        if found.act == "asks":
             yield sentence, {"asks"}
     if text:
         yield finished(text), marks
