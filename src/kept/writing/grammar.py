@@ -36,10 +36,9 @@ _OPENERS = {
     "warns": r"important|careful|caution|warning|attention|beware|gotcha|wichtig|achtung|vorsicht|ojo|cuidado"
     r"|importante"
     r"|aten[çc]i?[ãó]o?n?",
-    "recalls": r"(?:and )?i(?:'ve)? (?:already )?told you(?: already| before)?(?: to)?|(?:please )?remember(?: that)?|(?:keep|bear) in mind(?: that)?|don't forget(?: that)?"
-    r"|merk dir(?:,? dass)?"
-    r"|denk daran(?:,? dass)?|rappelle-toi(?: que)?|n'oublie pas(?: que)?|recuerda(?: que)?"
-    r"|lembr[ae]-[st]e(?: de)?(?: que)?",
+    "recalls": r"(?:and )?i(?:'ve)? (?:already )?told you(?: already| before)?(?: to)?|(?:please )?remember(?: that)?"
+    r"|(?:keep|bear) in mind(?: that)?|don't forget(?: that)?|merk dir(?:,? dass)?|denk daran(?:,? dass)?"
+    r"|rappelle-toi(?: que)?|n'oublie pas(?: que)?|recuerda(?: que)?|lembr[ae]-[st]e(?: de)?(?: que)?",
     "objects": r"no|nope|nah|wrong|incorrect|not quite|actually|wait|correction|never ?mind|that's (?:wrong"
     r"|not (?:right|true"
     r"|correct))|sorry|scratch that|nein|falsch|das stimmt nicht|non|en fait|en realidad|não|na verdade",
@@ -49,6 +48,7 @@ _OPENER = (
     r"(?i)\W*(?:(?P<plain>{plain})(?={end})|(?P<phrases>{phrases})(?={end})|(?P<recalls>{recalls})(?=[\s,:])"
     r"|(?P<warns>{warns})\s?[,.:!—–-]|(?P<objects>{objects})[,.:;!—–-]){end}*"
 ).format(**{**_OPENERS, "plain": "|".join(_OPENERS["plain"].split())}, end=_END)
+_WEIGHTY = frozenset({"warns", "recalls", "objects"})  # openers that say something about the statement
 _BARE_OBJECTION = r"(?i)(?:nope|wrong|actually|falsch|doch)\b"
 
 # ---- what a sentence does ----
@@ -86,7 +86,9 @@ _ORDERS = (
     r"|\bplease (?:ensure|make|add)\b"
     r"|(?:実行して|直して|見て|考えて|作って|追加して)(?:ください)?[。.]?$"
 )
-_NOT_AN_ORDER = r"(?i)^\w+ (?:is|are|was|were|has|have|must|should|goes|go|come|comes)\b"
+_NOT_AN_ORDER = (
+    r"(?i)^\w+ \w+s (?:in|are|is|must|have|with|as) |^\w+ (?:is|are|was|were|has|have|must|should|goes|go|come|comes)\b"
+)
 _COURTESY = frozenset("please just now then next first and so bitte por favor s'il te plaît".split())
 _REACTING = frozenset(
     "ok okay thanks thank you great nice perfect good yes no yep nope cool right done lgtm hi hello bye ha haha lol "
@@ -229,10 +231,10 @@ MARKS = {
         "decided agreed settled chose opted beschlossen entschieden vereinbart geeinigt décidé convenu decidido "
         "decidimos acordado "
         "acordamos hemos",
-        r"\b(?:going with|went with|let's (?:use|go with|keep|stick|call)|we(?:'ll| will|'re| are) (?:use|take|keep"
+        r"\b(?:going with|went with|let's (?:use|go with|keep|stick|call|not)|we(?:'ll| will|'re| are) (?:use|take|keep"
         r"|dropping|switching|moving|using)|we (?:don't|do not) need|we no longer"
         r"|the plan is|it is then|vamos a"
-        r"|vamos usar|on prend|wir nehmen|wir bleiben)\b|^decision:|にします|を使います|に決め",
+        r"|vamos usar|on prend|wir nehmen|wir bleiben)\b|^decision:|^(?!do\b|go\b|run\b|let|tests?\b|it\b|that\b)[\w.-]+(?: [\w.-]+){0,2} (?:then|it is)[.!]?$|にします|を使います|に決め",
     ),
     # What somebody wants done in this session.
     "wish": _words(
@@ -291,11 +293,13 @@ def read(sentence: str) -> Reading:
     own = masked(rest).lower()
     words = compiled(_WORD).findall(own)
     marks = {name for name, table in MARKS.items() if table.are_in(frozenset(words), own)}
-    marks.update(name for name in openers if name in ("warns", "recalls", "objects"))
+    marks |= _WEIGHTY & set(openers)
     if compiled(_BARE_OBJECTION).match(sentence):
         marks.add("objects")
-    is_opener = compiled(_OPENER).fullmatch(rest + " ") is not None
-    return Reading(rest, "reacts" if is_opener else _act(rest, own, words, marks), frozenset(marks))
+    alone = compiled(_OPENER).fullmatch(f"{rest} ")
+    if alone is not None:
+        return Reading(rest, "reacts", frozenset(marks | ({alone.lastgroup or ""} & _WEIGHTY)))
+    return Reading(rest, _act(rest, own, words, marks), frozenset(marks))
 
 
 def _act(rest: str, own: str, words: list[str], marks: set[str]) -> str:
@@ -304,9 +308,12 @@ def _act(rest: str, own: str, words: list[str], marks: set[str]) -> str:
         others = [word for word in words if word not in _REACTING]
         if len(others) <= MAX_REACTION_WORDS and len(others) < len(words) and not any(map(str.isdigit, own)):
             return "reacts"
+    if "undo" in marks and len(words) <= MAX_REACTION_WORDS:
+        return "reacts"
     if compiled(_ASKS).search(own):
         return "asks"
-    verb = next((word for word in words if word not in _COURTESY), "")
+    spoken = (word.strip(",.:;!") for word in own.split())
+    verb = next((word for word in spoken if word not in _COURTESY), "")
     is_order = verb in _VERB_SET and not compiled(_NOT_AN_ORDER).match(own)
     return "orders" if is_order or compiled(_ORDERS).search(own) else "states"
 

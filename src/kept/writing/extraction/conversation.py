@@ -14,6 +14,7 @@ from msgspec import Struct
 from kept import text
 from kept.model import CONTEXT, Draft, Message, Origin, Source, Trust
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
+from kept.text import compiled
 from kept.writing.conflicts import CORRECTION
 from kept.writing.extraction import evidence, sorts
 from kept.writing.extraction.commands import Commands
@@ -54,6 +55,9 @@ ERROR_RESOLUTION = "error-resolution"
 OPEN = "open"
 COMMAND = "command"
 FIX = "fix"
+
+
+_NO_SUBJECT = r"[A-Z][a-z]+s\b(?! (?:is|are|was|were|must|can|need|have)\b)"  # of a list item: "Opens the log"
 
 
 class ExtractedDraft(Struct, frozen=True):
@@ -159,8 +163,10 @@ class Conversation:
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
             is_of_last_turn = each.statement is None and each.turn == later.turn - 1
-            is_meant = bool(each.fix) and statement.has("prohibits", "contrasts") and new.may_meet(each.values)
-            is_questioned = is_of_last_turn and (is_meant or statement.has("objects"))
+            is_instead = statement.has("change") or (
+                statement.has("prohibits", "contrasts") and new.may_meet(each.values)
+            )
+            is_questioned = is_of_last_turn and (statement.has("objects") or (bool(each.fix) and is_instead))
             each.is_over |= answer == YES or (is_questioned and bool(each.fix))
             later.ended_fix = each.fix[-1].draft if each.fix and each.is_over else later.ended_fix
             each.is_doubtful |= answer != NO or is_questioned
@@ -215,7 +221,7 @@ class Conversation:
         pool = [each for each in self._found if not each.is_over and each.points >= MIN_POINTS]
         chosen: list[_Found] = []
         from_message: Counter[str] = Counter()
-        while pool and len(chosen) < most:
+        while pool and sum(len(each.fix) or 1 for each in chosen) < most:
             best = max(pool, key=lambda each: (each.points - from_message[each.message.id], each.place))
             chosen.append(best)
             from_message[best.message.id] += 1  # a message that was heard already has less to add
@@ -255,7 +261,9 @@ class Conversation:
     def _reported(self, found: _Found, judged: JudgedPassage) -> ExtractedDraft:
         content = dated(finished(found.content), found.message.at)
         kind, tags = evidence.kind_of(judged)
-        is_evident = judged.points >= evidence.EVIDENT and not found.is_doubtful and not self._is_chat
+        is_headless = judged.passage.is_item and not judged.passage.subject and compiled(_NO_SUBJECT).match(content)
+        is_sure = not found.is_doubtful and not self._is_chat and not is_headless
+        is_evident = judged.points >= evidence.EVIDENT and is_sure
         share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
         return _extracted(
             found.message,

@@ -18,7 +18,7 @@ from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.statements import finished, is_only_emphasis
 from kept.writing.grammar import Reading, read
 from kept.writing.last_word import things_in
-from kept.writing.speech import ELISION, elided
+from kept.writing.speech import ELISION
 
 MAX_CHARS = 500
 MAX_CONTEXT_CHARS = 240
@@ -92,7 +92,6 @@ def statements_in(
         for text, marks in _thoughts(passage, is_chat=is_chat):
             answer = _answer(text, context) if is_first else None
             is_first = False
-            text = elided(text)
             content, needs = (answer.text, False) if answer else _understandable(text, marks, before, context)
             marks |= {"answer", answer.sort} if answer else set()
             marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
@@ -167,18 +166,19 @@ def _answer(text: str, context: Context) -> Answer | None:
 
 def _understandable(text: str, marks: set[str], before: str, context: Context) -> tuple[str, bool]:
     """Return the text with what it points to, and whether that is another speaker's."""
-    if "points_back" not in marks and len(things_in(text)) >= MIN_THINGS:
+    if "points_back" not in marks and (len(things_in(text)) >= MIN_THINGS or not marks.isdisjoint(_SAYS_ENOUGH)):
         return text, False
     if before and not before.endswith("?"):
         return f"{finished(before)} {text}", False
     if "points_back" not in marks and len(things_in(text)) and not context.agent:
         return text, False
-    around = context.agent or context.own_question
+    is_vague = not context.agent or read(context.agent).has("points_back")
+    around = context.question or (context.own_question if is_vague else "") or context.agent
     return (f"{around[-MAX_CONTEXT_CHARS:]} {text}", True) if around else (text, "points_back" in marks)
 
 
 def _points(text: str, marks: set[str]) -> int:
-    points = sum(POINTS.get(name, 0) for name in marks)
+    points = sum(POINTS.get(name, 0) for name in marks if name != "symptom" or "states" in marks)
     points += NAMES_POINTS if names_in(text) else 0
     is_short = len(things_in(text)) < (MIN_THINGS if marks.isdisjoint(_SAYS_ENOUGH) else 1)
     return points + (SHORT_POINTS if is_short and "answer" not in marks else 0)

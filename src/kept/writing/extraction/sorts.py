@@ -4,11 +4,13 @@ Used by extraction. Rule: only what a listener would act on without asking back 
 """
 
 from kept.proposals import ABOUT_SELF, COMMAND, EVIDENT, FINDING, FIX, STANDING_ORDER, STATEMENT
+from kept.text import compiled
 from kept.writing.extraction.said import Statement
 
 __all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "STATEMENT", "kind_of", "sort_of"]
 
 RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "contrasts")
+_STATES = r"(?i)\b(?:is|are|was|were|runs?|uses?|has|have|lives?|goes|comes|reads?|deploy|port|version|branch)\b|'s\b"
 MAX_ORDER_CHARS = 160  # a longer text describes a task
 
 
@@ -33,8 +35,9 @@ def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
 
 def kind_of(statement: Statement) -> str:
     """Return the kind of memory that a statement makes: the first that fits."""
-    if statement.has("objects") and not statement.has("orders", "prohibits", "decides"):
-        return "fact"
+    if statement.has("objects", "contrasts") and not statement.has("decides"):
+        is_fact = compiled(_STATES).search(statement.said) is not None and not statement.has("orders", "prohibits")
+        return "fact" if is_fact else "preference"
     return next((kind for kind, marks in _KINDS if statement.has(*marks)), "fact")
 
 
