@@ -129,7 +129,8 @@ MARKS = {
         "siempre nunca sólo solo cada todos todas debe deben ninguno ninguna ningún prefiero sempre só apenas todo "
         "toda deve "
         "devem nenhum nenhuma nada",
-        r"\b(?:make sure|ha(?:s|ve) to|not allowed|may not|do not|at (?:most|least)|no more than|limited to|as always"
+        r"\b(?:make sure|(?:one|two|three|\d+) \w+ (?:per|for each)|ha(?:s|ve) to|not allowed|may not|do not"
+        r"|at (?:most|least)|no more than|limited to|as always"
         r"|(?:under|below|above|within) \d"
         r"|max(?:imum)? \d|instead of|no one|hay que|tienen? que|t[eê]m (?:de|que)|no se|ne \w+ (?:pas|jamais|plus))\b"
         r"|(?:^|[,;:] )(?:and |so )?no (?!need|problem|idea|worries|one\b|rush|matter|longer|way|thanks|changes?"
@@ -221,10 +222,11 @@ MARKS = {
     "objects": _words("", r"\b(?:look|try|check|think)(?: \w+){0,2} (?:again|harder|more)\b|\bare you sure\b"),
     # Where the work stands, and what one sees: over tomorrow.
     "symptom": _words(
-        "broken red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed fails failed "
+        "broken down red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed fails failed "
         "failing hangs hung "
         "seems looks feels error errors bug bugs kaputt fehlgeschlagen cassé roto quebrado pushed committed merged",
-        r"\b(?:again|works now|(?:is|not|isn't) working|is (?:fine|ok|done|ready|back))\b|\b\w+(?:error|exception):"
+        r"\b(?:again|works now|(?:is|not|isn't) working|is (?:fine|ok|done|ready|back|out|gone|huge|waiting|here))\b"
+        r"|\b\w+(?:error|exception):"
         r"|doesn't (?:work|show|open|load|start|compile|build)",
     ),
     "decides": _words(
@@ -234,7 +236,9 @@ MARKS = {
         r"\b(?:going with|went with|let's (?:use|go with|keep|stick|call|not)|we(?:'ll| will|'re| are) (?:use|take|keep"
         r"|dropping|switching|moving|using)|we (?:don't|do not) need|we no longer"
         r"|the plan is|it is then|vamos a"
-        r"|vamos usar|on prend|wir nehmen|wir bleiben)\b|^decision:|^(?!do\b|go\b|run\b|let|tests?\b|it\b|that\b)[\w.-]+(?: [\w.-]+){0,2} (?:then|it is)[.!]?$|にします|を使います|に決め",
+        r"|vamos usar|on prend|wir nehmen|wir bleiben)\b"
+        r"|^decision:|^(?!do\b|go\b|run\b|let|tests?\b|it\b|that\b)[\w.-]+(?: [\w.-]+){0,2} (?:then|it is)[.!]?$|にします"
+        r"|を使います|に決め",
     ),
     # What somebody wants done in this session.
     "wish": _words(

@@ -18,6 +18,7 @@ NO, DOUBT, YES = range(3)
 SHORT = 120  # characters: a longer text is compared only with one that says that something changed
 MIN_SHARE = 0.34  # of the things in the shorter statement: fewer in common are another subject
 
+_PURPOSE = r"\b(?:for|für|pour|para) (?:the |our |all |die |den |das |les? |la |los? |las? |os? |as? )?(\w{3,})"
 _NAME = r"(?<=[\w,'] )[A-Z][\w-]+"
 _WORD = r"[^\W_][\w'’./@+-]*"
 _FUNCTION_WORDS = frozenset(
@@ -161,7 +162,7 @@ def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
     if not is_next and not new.may_meet(old):
         return NO
     if new.over & old.keys and _is_affirmed(new.over, earlier):
-        return YES
+        return YES if _has_same_purpose(later, earlier) else DOUBT
     if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and said.has("change", "objects"))):
         return YES
     return _by_change(later, earlier, said, len(shared), min(len(new.things), len(old.things)))
@@ -185,6 +186,12 @@ def _by_change(later: str, earlier: str, said: Reading, shared: int, fewest: int
 def _has_other_value(new: Values, old: Values) -> bool:
     """Return True if both fill a slot, with nothing in common."""
     return any(new.slots[name].isdisjoint(old.slots[name]) for name in new.slots.keys() & old.slots.keys())
+
+
+def _has_same_purpose(later: str, earlier: str) -> bool:
+    """Return False if the two name different purposes: "for the queue", "for the cache"."""
+    purposes = [frozenset(map(_stem, compiled(_PURPOSE).findall(said.lower()))) for said in (later, earlier)]
+    return not all(purposes) or not purposes[0].isdisjoint(purposes[1])
 
 
 def _is_affirmed(over: frozenset[str], earlier: str) -> bool:

@@ -9,6 +9,7 @@ from kept.text import compiled, sentences
 from kept.writing.last_word import things_in
 
 MAX_OPTION_CHARS = 200
+MAX_ANSWER_WORDS = 6  # a longer answer says itself what it means
 _MARKED = r"(?i)(?:^|(?<=[\s:;,]))[\(\[]?([a-e]|[1-9])[.):\]]\s+"
 _ORDINALS = (
     r"first|former|1st|erste\w*|premi\w+|primer[oa]?|primeir[oa]",
@@ -62,11 +63,11 @@ def _number_of(sign: str | None, word: str | None, count: int) -> int:
 
 def _named_option(answer: str, options: Sequence[str]) -> tuple[str, str] | None:
     """Return the one option that shares a word with a short answer."""
-    if len(answer.split()) > 6:
+    head, _, rest = answer.partition(".") if ". " in answer else answer.partition(",")
+    if len(head.split()) > MAX_ANSWER_WORDS:
         return None
-    things = things_in(answer)
-    sharing = [option for option in options if things & things_in(option)]
-    return (sharing[0], "") if len(sharing) == 1 else None
+    sharing = [option for option in options if things_in(head) & things_in(option)]
+    return (sharing[0], rest.strip()) if len(sharing) == 1 else None
 
 
 def _first_thought(option: str) -> str:

@@ -57,6 +57,7 @@ COMMAND = "command"
 FIX = "fix"
 
 
+_CORRECTING = ("objects", "change", "contrasts", "prohibits", "recalls", "decides")
 _NO_SUBJECT = r"[A-Z][a-z]+s\b(?! (?:is|are|was|were|must|can|need|have)\b)"  # of a list item: "Opens the log"
 
 
@@ -163,9 +164,8 @@ class Conversation:
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
             is_of_last_turn = each.statement is None and each.turn == later.turn - 1
-            is_instead = statement.has("change") or (
-                statement.has("prohibits", "contrasts") and new.may_meet(each.values)
-            )
+            is_about = new.may_meet(each.values)
+            is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
             is_questioned = is_of_last_turn and (statement.has("objects") or (bool(each.fix) and is_instead))
             each.is_over |= answer == YES or (is_questioned and bool(each.fix))
             later.ended_fix = each.fix[-1].draft if each.fix and each.is_over else later.ended_fix
@@ -238,7 +238,7 @@ class Conversation:
         content = dated(finished(own_words(statement.content, by_user=True)), found.message.at)
         kind = "error" if found.ended_fix is not None else sorts.kind_of(statement)
         importance = by_kind(IMPORTANCE_BY_KIND, kind)
-        is_correction = found.ended_fix is not None or statement.has("objects", "change", "contrasts")
+        is_correction = found.ended_fix is not None or statement.has(*_CORRECTING)
         tags = [CORRECTION] * is_correction + [FIX] * (found.ended_fix is not None)
         return _extracted(
             found.message,

@@ -32,6 +32,8 @@ _TWO_THOUGHTS = (
     r"(?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
 )
 
+_PRONOUN_OBJECT = r"(?i)\b(?:do|use|like|want|take|keep) (?:that|it|this|them)\b"
+
 POINTS = {
     "states": 6,
     "orders": 2,
@@ -88,6 +90,10 @@ def statements_in(
     """Return the statements of a message."""
     before = ""
     is_first = True
+    first = read(read_passages[0].sentences[0])
+    if first.act == "reacts" and (answer := _answer(first.text, context)) and answer.sort == "option":
+        marks = {"states", "answer", "option", *first.marks}  # "the latter please"
+        yield Statement(answer.text, first.text, message, frozenset(marks), _points(answer.text, marks))
     for passage in read_passages:
         for text, marks in _thoughts(passage, is_chat=is_chat):
             answer = _answer(text, context) if is_first else None
@@ -166,7 +172,8 @@ def _answer(text: str, context: Context) -> Answer | None:
 
 def _understandable(text: str, marks: set[str], before: str, context: Context) -> tuple[str, bool]:
     """Return the text with what it points to, and whether that is another speaker's."""
-    if "points_back" not in marks and (len(things_in(text)) >= MIN_THINGS or not marks.isdisjoint(_SAYS_ENOUGH)):
+    is_clear = len(things_in(text)) >= MIN_THINGS or not marks.isdisjoint(_SAYS_ENOUGH)
+    if is_clear and "points_back" not in marks and not compiled(_PRONOUN_OBJECT).search(text):
         return text, False
     if before and not before.endswith("?"):
         return f"{finished(before)} {text}", False
