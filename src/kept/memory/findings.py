@@ -25,7 +25,8 @@ from kept.proposals import CHANGE, PROPOSAL, told_as
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
-from kept.writing.duplicates import supersede
+from kept.writing.conflicts import find_rivals
+from kept.writing.duplicates import Known, supersede
 from kept.writing.extraction import OPEN, ExtractedDraft, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
 from kept.writing.last_word import NO, YES, overrules
@@ -101,6 +102,7 @@ class _Reading(Struct, frozen=True, kw_only=True):
     is_whole: bool
     said: set[str]  # identities of everything that was found
     ready: list[pipeline.Ready | Receipt]
+    minor: list[pipeline.Ready]  # worth something only if they change another memory
     summary: pipeline.Ready | Receipt | None
 
 
@@ -118,14 +120,17 @@ def _read(
     rules = replace(context.rules(), echoes=write.echoes(context))
     found = [*_found_in(said, session, context.settings.extraction)]
     quotes = heard() if found or is_whole else Quotes()
-    drafts = [_as_draft(each, message, session, quotes) for each, message in found]
+    every = [(each.is_minor, _as_draft(each, message, session, quotes)) for each, message in found]
+    drafts, minor = ([draft for is_minor, draft in every if is_minor == wanted] for wanted in (False, True))
+    prepared = [pipeline.prepare(draft, rules) for draft in minor]
     summary = None
     if is_whole and (draft := _summarize(context, storage, session, said, summarizer, quotes, drafts)) is not None:
         summary = pipeline.prepare(draft, rules)
     return _Reading(
         is_whole=is_whole,
-        said={_key_of(draft) for draft in drafts},
+        said={_key_of(draft) for _, draft in every},
         ready=[pipeline.prepare(draft, rules) for draft in drafts],
+        minor=[one for one in prepared if isinstance(one, pipeline.Ready)],
         summary=summary,
     )
 
@@ -135,7 +140,8 @@ def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> t
     own = {_identity(memory): memory for memory in _taken_before(tx, name)}
     withdrawn = _reconcile(tx, own, reading.said) if reading.is_whole else 0
     place = write.place(storage, tx.stamp.at)
-    new = [one for one in reading.ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
+    ready = [*reading.ready, *(_changing(tx, reading.minor, place) if reading.minor else ())]
+    new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
     receipts = pipeline.store(tx, new, place)
     ended = _end_overruled(tx, name, [one.memory for one in receipts if one.memory is not None])
     return receipts, sum(map(grown_by, receipts)) - withdrawn - ended
@@ -184,7 +190,7 @@ def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
 def _found_in(messages: Sequence[Message], session: Session, style: str) -> Iterable[tuple[ExtractedDraft, Message]]:
     """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
     by_id = {message.id: message for message in messages}
-    for found in extract(messages, session.cwd, style=style):
+    for found in extract(messages, session.cwd, style=style, with_minor=True):
         if (message := by_id[found.message_id]).n > session.shared:
             yield found, message
 
@@ -212,6 +218,20 @@ def _key_of(draft: Draft) -> str:
 def _identity(memory: Memory) -> str:
     """What the finding said when it was taken: somebody may have revised it since."""
     return (memory.key or "").rpartition(":")[2]
+
+
+def _changing(tx: Transaction, minor: Sequence[pipeline.Ready], place: pipeline.Destination) -> list[pipeline.Ready]:
+    """Return the minor drafts that change what another session, or somebody on purpose, has stored."""
+    memories = [pipeline.to_memory(ready, place) for ready in minor]
+    known = Known(tx, memories)
+    return [one for one, memory in zip(minor, memories, strict=True) if _changes_another(tx, memory, known)]
+
+
+def _changes_another(tx: Transaction, memory: Memory, known: Known) -> bool:
+    others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
+    return any(overrules(memory.content, other.content) != NO for other in others) or bool(
+        find_rivals(tx, memory, others)
+    )
 
 
 def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:

@@ -27,11 +27,14 @@ from kept.writing.speech import elided
 __all__ = ["OPEN", "ExtractedDraft", "Summarizer", "extract", "summarize"]
 
 
-def extract(messages: Sequence[Message], folder: str | None = None, *, style: str = "auto") -> list[ExtractedDraft]:
+def extract(
+    messages: Sequence[Message], folder: str | None = None, *, style: str = "auto", with_minor: bool = False
+) -> list[ExtractedDraft]:
     """C31, A13: return the statements of these messages to propose, each once, with its sort (`kept.proposals`).
 
     `folder` is the folder of the conversation; paths below it become relative. `style` is "coding" or "chat"; "auto":
-    a conversation without tools is a chat.
+    a conversation without tools is a chat. `with_minor`: also return the user's other sentences, for a caller that
+    knows which memories they change.
     """
     edits = Edits(messages, folder)
     found: dict[str, ExtractedDraft] = {}
@@ -41,7 +44,8 @@ def extract(messages: Sequence[Message], folder: str | None = None, *, style: st
         draft = replace(each.draft, content=content)
         if each.sort not in TOLD:
             draft = replace(draft, tags=(*draft.tags, PROPOSAL))
-        found.setdefault(text.fingerprint(content), replace(each, draft=draft))
+        if with_minor or not each.is_minor:
+            found.setdefault(text.fingerprint(content), replace(each, draft=draft))
     return list(found.values())
 
 

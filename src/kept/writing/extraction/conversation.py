@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept import text
-from kept.model import CONTEXT, Draft, Message, Origin, Source, Trust
+from kept.model import CONTEXT, Draft, Message, Origin, Source, Trust, replace
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
 from kept.text import compiled
 from kept.writing.conflicts import CORRECTION
@@ -67,6 +67,7 @@ class ExtractedDraft(Struct, frozen=True):
     draft: Draft
     message_id: str
     signals: tuple[str, ...] = ()
+    is_minor: bool = False  # a sentence of the user that is worth keeping only if it changes a known memory
 
     @property
     def sort(self) -> str:
@@ -126,6 +127,9 @@ class Conversation:
             yield from found.fix or [self._proposed(found)]
         yield from commands
         yield from self._unfinished()
+        for found in self._found:
+            if found.statement is not None and not found.is_over and found.points < MIN_POINTS:
+                yield replace(self._stated(found), is_minor=True)
 
     # ---- the user ----
 

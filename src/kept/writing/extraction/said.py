@@ -18,7 +18,7 @@ from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.statements import finished, is_only_emphasis
 from kept.writing.grammar import Reading, read
 from kept.writing.last_word import things_in
-from kept.writing.speech import ELISION
+from kept.writing.speech import ELISION, elided
 
 MAX_CHARS = 500
 MAX_CONTEXT_CHARS = 240
@@ -101,10 +101,17 @@ def statements_in(
             content, needs = (answer.text, False) if answer else _understandable(text, marks, before, context)
             marks |= {"answer", answer.sort} if answer else set()
             marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
-            is_own = ELISION not in content and not content.endswith(":")
-            if "asks" not in marks and content and is_own and len(content) <= MAX_CHARS:
+            content = content.replace(ELISION, "").strip() if _is_own(content, marks) else ""
+            if "asks" not in marks and content and len(content) <= MAX_CHARS:
                 yield Statement(content, text, message, frozenset(marks), _points(text, marks), needs)
             before = text
+
+
+def _is_own(content: str, marks: set[str]) -> bool:
+    """Return False for a sentence that hands over the words of others, or only asks something about a quotation."""
+    if content.rstrip(f". {ELISION}").endswith(":"):
+        return False
+    return elided(content) == content or not marks.isdisjoint(_SAYS_ENOUGH | {"recalls", "warns", "standing"})
 
 
 def _is_about_self(marks: set[str]) -> bool:
