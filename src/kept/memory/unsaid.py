@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from kept.exchange.transcripts import PARSERS
 from kept.model import CONTEXT, Message
+from kept.proposals import TOLD
 from kept.writing.extraction import extract
 from kept.writing.extraction.passages import passages
 from kept.writing.grammar import read as read_sentence
@@ -34,7 +35,8 @@ def worth_asking(turn: Sequence[Message]) -> str:
     if not turn or _has_stored(turn):
         return ""
     found = extract(turn)
-    if _is_objection(turn[0].content) and not any(one.message_id == turn[0].id for one in found):
+    told = [one for one in found if one.sort in TOLD]
+    if _is_objection(turn[0].content) and not any(one.message_id == turn[0].id for one in told):
         return OBJECTION
     if _is_hunt(turn) and not any(one.draft.kind == "error" for one in found):
         return HUNT

@@ -30,7 +30,8 @@ _OPENERS = {
     r"|(?:it )?turns out(?: that)?"
     r"|speaking of which"
     r"|before you start|(?:bad|good) news|heads up|quick note|reminder|you(?:'re| are) right|that's (?:right|outdated)"
-    r"|sounds good|good idea|on second thought|change of plans?|small correction|übrigens|ach so|nebenbei(?: bemerkt)?"
+    r"|sounds good|good idea|on second thought|change of plans?|small correction|wie gesagt|übrigens|ach so"
+    r"|nebenbei(?: bemerkt)?"
     r"|noch (?:etwas|was)|(?:nur )?zur info|klingt gut|au fait|d'ailleurs|au passage|por cierto|otra cosa|además|aliás"
     r"|a propósito|já agora|mais uma coisa|boa dica",
     "warns": r"important|careful|caution|warning|attention|beware|gotcha|wichtig|achtung|vorsicht|ojo|cuidado"
@@ -87,7 +88,10 @@ _ORDERS = (
     r"|(?:実行して|直して|見て|考えて|作って|追加して)(?:ください)?[。.]?$"
 )
 _NOT_AN_ORDER = (
-    r"(?i)^\w+ \w+s (?:in|are|is|must|have|with|as) |^\w+ (?:is|are|was|were|has|have|must|should|goes|go|come|comes)\b"
+    r"(?i)^\w+ \w+s (?:in|are|is|must|have|with|as) "
+    r"|^\w+ \w+s (?!for|to|in|of|and|or|with|the|an?|that|which|so|from|on|at|by|as|then|again|please|now|first|until"
+    r"|below|above)\w+ "
+    r"|^\w+ (?:is|are|was|were|has|have|must|should|goes|go|come|comes)\b"
 )
 _COURTESY = frozenset("please just now then next first and so bitte por favor s'il te plaît".split())
 _REACTING = frozenset(
@@ -219,7 +223,12 @@ MARKS = {
         r"\bon (?:a|est|va|garde|utilise|part)\b"
         r"|私|僕|俺|うち|妻|夫|息子|娘|家族|(?:です|ました|ません|ます)[。.!！]?$",
     ),
-    "objects": _words("", r"\b(?:look|try|check|think)(?: \w+){0,2} (?:again|harder|more)\b|\bare you sure\b"),
+    "objects": _words(
+        "",
+        r"\b(?:still|again) wrong\b|\bnot what i (?:asked|meant|wanted|said)|\bnicht gemeint\b|\b(?:is|was) (?:wrong"
+        r"|not right)\b"
+        r"|\b(?:look|try|check|think)(?: \w+){0,2} (?:again|harder|more)\b|\bare you sure\b",
+    ),
     # Where the work stands, and what one sees: over tomorrow.
     "symptom": _words(
         "broken down red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed fails failed "
@@ -237,7 +246,8 @@ MARKS = {
         r"|dropping|switching|moving|using)|we (?:don't|do not) need|we no longer"
         r"|the plan is|it is then|vamos a"
         r"|vamos usar|on prend|wir nehmen|wir bleiben)\b"
-        r"|^decision:|^(?!do\b|go\b|run\b|let|tests?\b|it\b|that\b)[\w.-]+(?: [\w.-]+){0,2} (?:then|it is)[.!]?$|にします"
+        r"|^(?:please )?use (?!it\b|that\b|this\b|them\b|the (?:same|following|above|next|other|new))|^decision:"
+        r"|^(?!do\b|go\b|run\b|let|tests?\b|it\b|that\b)[\w.-]+(?: [\w.-]+){0,2} (?:then|it is)[.!]?$|にします"
         r"|を使います|に決め",
     ),
     # What somebody wants done in this session.

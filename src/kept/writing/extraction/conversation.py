@@ -87,7 +87,6 @@ class _Found(Struct):
     statement: Statement | None = None
     judged: JudgedPassage | None = None
     fix: tuple[ExtractedDraft, ...] = ()
-    ended_fix: Draft | None = None  # to which the user objects: the memory of the error says so
     is_over: bool = False
     is_doubtful: bool = False
 
@@ -172,7 +171,6 @@ class Conversation:
             is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
             is_questioned = is_of_last_turn and (statement.has("objects") or (bool(each.fix) and is_instead))
             each.is_over |= answer == YES or (is_questioned and bool(each.fix))
-            later.ended_fix = each.fix[-1].draft if each.fix and each.is_over else later.ended_fix
             each.is_doubtful |= answer != NO or is_questioned
 
     # ---- the agent ----
@@ -240,22 +238,19 @@ class Conversation:
         statement = found.statement
         assert statement is not None
         content = dated(finished(own_words(statement.content, by_user=True)), found.message.at)
-        kind = "error" if found.ended_fix is not None else sorts.kind_of(statement)
+        kind = sorts.kind_of(statement)
         importance = by_kind(IMPORTANCE_BY_KIND, kind)
-        is_correction = found.ended_fix is not None or statement.has(*_CORRECTING)
-        tags = [CORRECTION] * is_correction + [FIX] * (found.ended_fix is not None)
         return _extracted(
             found.message,
             content,
             kind,
             USER_WARNING_IMPORTANCE if kind == "warning" else importance,
             USER_CONFIDENCE,
-            sort=sorts.FIX if found.ended_fix is not None else sorts.sort_of(statement, is_doubtful=found.is_doubtful),
+            sort=sorts.sort_of(statement, is_doubtful=found.is_doubtful),
             rules=sorted(statement.marks),
             signals=(USER_INTENT,),
-            files=found.ended_fix.files if found.ended_fix is not None else self._files_of(found),
-            tags=(*tags, *_tags(content)),
-            data={"signature": (found.ended_fix.data or {})["signature"]} if found.ended_fix is not None else None,
+            files=self._files_of(found),
+            tags=(*((CORRECTION,) if statement.has(*_CORRECTING) else ()), *_tags(content)),
         )
 
     def _files_of(self, found: _Found) -> tuple[str, ...]:

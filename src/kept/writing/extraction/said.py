@@ -28,7 +28,7 @@ MIN_REST_CHARS = 3  # of an answer behind its choice
 
 # Two thoughts in one sentence: each has a subject of its own.
 _TWO_THOUGHTS = (
-    r"; |, (?:and|und|et|y|e) "
+    r"; |,? (?=(?:so |and )?(?:can|could|would|will) you\b[^?]*\?$)|, (?:and|und|et|y|e) "
     r"(?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
 )
 
@@ -122,6 +122,8 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
     """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
     text, marks, carried = "", set[str](), frozenset[str]()  # carried: "That's wrong." before what is right
     for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
+        if sentence.rstrip(f" {ELISION}").endswith((":", "：")):
+            continue  # it introduces the words of others
         found = read(sentence)
         if text and is_only_emphasis(sentence):
             marks.add("recalls")
