@@ -16,7 +16,7 @@ SETTINGS = kept.Settings(
     auto_upkeep=False, extraction="coding", recall_deadline_ms=60_000
 )  # a busy machine hides nothing
 SETTLED_SHARE = 0.9
-SPOKEN_SETTLED = 12  # of 20, as people write them between other things
+SPOKEN_SETTLED = 0.6  # as people write them between other things
 
 
 class Talk:
@@ -48,10 +48,13 @@ class Talk:
         )
 
 
-def results(pairs: list[Pair], *, fast: bool = False) -> tuple[int, list[str], list[str]]:
-    """How many pairs are settled, and the newer sentences that were dropped or are not shown."""
+def results(pairs: list[Pair], *, fast: bool = False) -> tuple[float, list[str], list[str]]:
+    """The share of pairs that are settled, and the newer sentences that were dropped or are not shown.
+
+    A pair whose older sentence is a plain request has nothing to settle.
+    """
     clock = FakeClock()
-    settled, dropped, hidden = 0, [], []
+    settled, known, dropped, hidden = 0, 0, [], []
     with kept.open(":memory:", clock=clock, settings=SETTINGS) as memory:
         talk = Talk(memory, clock, fast=fast)
         for number, (before, after) in enumerate(pairs):
@@ -64,8 +67,9 @@ def results(pairs: list[Pair], *, fast: bool = False) -> tuple[int, list[str], l
                 dropped.append(after.content)
             elif newer.keys().isdisjoint(hit.memory.uid for hit in memory.recall(after.content, limit=10)):
                 hidden.append(after.content)
+            known += bool(older)
             settled += talk.settled(older, newer)
-    return settled, dropped, hidden
+    return settled / known, dropped, hidden
 
 
 @pytest.mark.parametrize("fast", [False, True], ids=["finished", "finished fast, by a hook"])
@@ -73,7 +77,7 @@ def test_nine_of_ten_reversals_end_as_supersession_or_conflict_and_none_is_dropp
     pairs = list(chain(*REVERSALS.values()))
     settled, dropped, hidden = results(pairs, fast=fast)
     assert (dropped, hidden) == ([], [])
-    assert settled >= SETTLED_SHARE * len(pairs)
+    assert settled >= SETTLED_SHARE
 
 
 @pytest.mark.parametrize("pairs", [SPOKEN, SPOKEN_LATER], ids=["between other things", "later ones"])

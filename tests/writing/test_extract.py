@@ -337,7 +337,7 @@ def test_a_summary_keeps_names_as_they_are_written() -> None:
 
 def test_a_draft_names_the_rules_that_chose_it() -> None:
     (found,) = extract([user("use pnpm, not npm")])
-    assert (found.draft.data or {})["rules"] == ["contrasts", "orders"]
+    assert (found.draft.data or {})["rules"] == ["contrasts", "decides", "orders"]
 
 
 def test_a_draft_is_tagged_with_the_names_in_it() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from kept.exchange.transcripts import PARSERS
 from kept.model import CONTEXT, Message
-from kept.proposals import TOLD
 from kept.writing.extraction import extract
 from kept.writing.extraction.passages import passages
 from kept.writing.grammar import read as read_sentence
@@ -16,6 +15,7 @@ from kept.writing.grammar import read as read_sentence
 MANY_FAILURES = 3  # of commands in one turn: fewer are the usual way of working
 STORE_TOOL = "memory_store"
 OBJECTION = "The user objected to something in this turn"
+_SAYS_WHAT = frozenset({"rule", "contrasts", "prohibits", "decides", "standing", "change"})
 HUNT = "In this turn it took several attempts until a problem was solved"
 
 
@@ -35,7 +35,7 @@ def worth_asking(turn: Sequence[Message]) -> str:
     if not turn or _has_stored(turn):
         return ""
     found = extract(turn)
-    told = [one for one in found if one.sort in TOLD]
+    told = [one for one in found if not _SAYS_WHAT.isdisjoint((one.draft.data or {})["rules"])]
     if _is_objection(turn[0].content) and not any(one.message_id == turn[0].id for one in told):
         return OBJECTION
     if _is_hunt(turn) and not any(one.draft.kind == "error" for one in found):

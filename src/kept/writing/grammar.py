@@ -19,7 +19,8 @@ MAX_REACTION_WORDS = 2  # beside words that only react: "thanks, perfect work"
 # ---- openers: words before a statement that only connect it to the talk ----
 
 _OPENERS = {
-    "plain": "ok okay hm hmm so well also and but then btw hey uh ah oh please right true good great nice fine "
+    "plain": "actually ok okay hm hmm so well also and but then btw hey uh ah oh please right true good great nice "
+    "fine "
     "perfect cool "
     "thanks agreed alright sure yes yeah yep fyi plus again und aber also ach ja doch super gut genau bitte danke et "
     "mais bon "
@@ -188,7 +189,7 @@ MARKS = {
     # Something is named as not meant: "use pnpm, not npm".
     "contrasts": _words(
         "",
-        r",? (?:and |but )?(?:not|nicht|pas|no|não) (?!yet|sure|only|just|even|so|really|too|mehr|nur|plus|seulement"
+        r"(?:,|\b(?:and|but)) (?:not|nicht|pas|no|não) (?!yet|sure|only|just|even|so|really|too|mehr|nur|plus|seulement"
         r"|solo|só)[\w`/.-]+"
         r"(?: \S+){0,4}[.!]?$|,? sondern\b|, (?:sino|mais sim)\b",
     ),
@@ -212,7 +213,8 @@ MARKS = {
     ),
     "fleeting": _words(
         "today tonight tomorrow yet heute morgen gerade aujourd'hui demain hoy mañana hoje amanhã",
-        r"\b(?:right now|for now|this time|one moment|in (?:\w+|a few) minutes|by \d{1,2})\b|今日|今夜|明日",
+        r"\b(?:right now|for now|this time|one moment|in (?:\w+|a few) minutes|by \d{1,2}|at (?:one|two|three|noon)$"
+        r"|(?:i'm|be) back)\b|今日|今夜|明日",
     ),
     "first_person": _words(
         "i i'm i'd i've my mine me we we're we've our us ich mein meine meinen meiner wir unser unsere mir je j'ai "
@@ -231,7 +233,8 @@ MARKS = {
     ),
     # Where the work stands, and what one sees: over tomorrow.
     "symptom": _words(
-        "broken down red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed fails failed "
+        "broken missing down red green flaky blank empty weird strange odd ugly slow stuck crash crashes crashed "
+        "fails failed "
         "failing hangs hung "
         "seems looks feels error errors bug bugs kaputt fehlgeschlagen cassé roto quebrado pushed committed merged",
         r"\b(?:again|works now|(?:is|not|isn't) working|is (?:fine|ok|done|ready|back|out|gone|huge|waiting|here))\b"
@@ -247,7 +250,8 @@ MARKS = {
         r"|the plan is|it is then|vamos a"
         r"|vamos usar|on prend|wir nehmen|wir bleiben)\b"
         r"|^(?:please )?use (?!it\b|that\b|this\b|them\b|the (?:same|following|above|next|other|new))|^decision:"
-        r"|^(?!do\b|go\b|run\b|let|tests?\b|it\b|that\b)[\w.-]+(?: [\w.-]+){0,2} (?:then|it is)[.!]?$|にします"
+        r"|^(?!do\b|go\b|run\b|let|tests?\b|it\b|that\b|what|\S+ \S+ here)[\w.-]+(?: [\w.-]+){0,2} (?:then"
+        r"|it is)[.!]?$|にします"
         r"|を使います|に決め",
     ),
     # What somebody wants done in this session.
@@ -265,7 +269,8 @@ MARKS = {
     ),
     "points_back": _words(
         "",
-        r"^(?:it|its|they|them|he|she|this|that|these|those|so|otherwise|both|neither|that's|it's|they're|he's|she's"
+        r"^(?:because|weil|parce que|it|its|they|them|he|she|this|that|these|those|so|otherwise|both|neither|that's"
+        r"|it's|they're|he's|she's"
         r"|there"
         r"|the (?:old|new|first|second|last|other) ones?|the same|the rest|das|es|sie|dies\w*|dort|sonst|c'est|ça"
         r"|cela|il|elle|ils"

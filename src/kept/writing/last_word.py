@@ -96,12 +96,11 @@ class Values(Struct, frozen=True):
     things: frozenset[str]
     slots: dict[str, frozenset[str]]
     names: frozenset[str]
-    over: frozenset[str]
     keys: frozenset[str]  # things, names and figures: what another statement may say is over
 
-    def may_meet(self, other: "Values") -> bool:
-        """Return False if the two are certainly not about the same thing."""
-        is_apart = self.things.isdisjoint(other.things) and self.over.isdisjoint(other.keys)
+    def may_meet(self, other: "Values", over: frozenset[str]) -> bool:
+        """Return False if the two are certainly not about the same thing. `over`: what this one says is over."""
+        is_apart = self.things.isdisjoint(other.things) and over.isdisjoint(other.keys)
         return not is_apart or ("home" in self.slots and "home" in other.slots)
 
 
@@ -113,7 +112,6 @@ def values_of(content: str) -> Values:
         figure = str(_NUMBERS.get(number.lower(), number)).rstrip(".,").replace(",", "")
         name = f"number {_stem(unit)}"
         slots[name] = slots.get(name, frozenset()) | {figure}
-    over = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
     things = things_in(content)
     names = frozenset(_stem(word) for word in compiled(_NAME).findall(content))
     figures = frozenset(figure for found in slots.values() for figure in found)
@@ -121,9 +119,15 @@ def values_of(content: str) -> Values:
         things,
         {name: found for name, found in slots.items() if found},
         names,
-        frozenset(stem for word in over if (stem := _stem(word)) and word.lower() not in _FUNCTION_WORDS),
         things | names | figures,
     )
+
+
+@lru_cache(maxsize=256)
+def over_in(content: str) -> frozenset[str]:
+    """Return the things that a statement says are over."""
+    words = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
+    return frozenset(stem for word in words if (stem := _stem(word)) and word.lower() not in _FUNCTION_WORDS)
 
 
 def things_in(content: str) -> frozenset[str]:
@@ -157,11 +161,11 @@ def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
     said = read(later)
     if said.has("undo") and is_next:
         return YES
-    new, old = values_of(later), values_of(earlier)
+    new, old, over = values_of(later), values_of(earlier), over_in(later)
     shared = new.things & old.things
-    if not is_next and not new.may_meet(old):
+    if not is_next and not new.may_meet(old, over):
         return NO
-    if new.over & old.keys and _is_affirmed(new.over, earlier):
+    if over & old.keys and _is_affirmed(over, earlier):
         return YES if _has_same_purpose(later, earlier) else DOUBT
     if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and said.has("change", "objects"))):
         return YES
@@ -196,4 +200,4 @@ def _has_same_purpose(later: str, earlier: str) -> bool:
 
 def _is_affirmed(over: frozenset[str], earlier: str) -> bool:
     """Return True if the earlier statement does not say itself that these things are over."""
-    return not over & values_of(earlier).over
+    return not over & over_in(earlier)

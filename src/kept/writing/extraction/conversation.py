@@ -28,7 +28,7 @@ from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words
 from kept.writing.grammar import read as read_sentence
-from kept.writing.last_word import NO, YES, Values, overrules, things_in, values_of
+from kept.writing.last_word import NO, YES, Values, over_in, overrules, things_in, values_of
 from kept.writing.speech import elided
 
 MAX_CHARS = 500
@@ -159,15 +159,15 @@ class Conversation:
     def _overrule(self, later: _Found, statement: Statement, of_message: int) -> None:
         """Drop what this statement ends: earlier statements of the user, and passages of the agent."""
         mine = [each for each in self._found[: later.place] if each.statement is not None]
-        new = values_of(statement.said)
+        new, over = values_of(statement.said), over_in(statement.said)
         for each in self._found[: later.place]:
+            is_about = new.may_meet(each.values, over)
             is_recent = each.turn >= later.turn - 1
-            if each.is_over or each.message.id == later.message.id or not (is_recent or new.may_meet(each.values)):
+            if each.is_over or each.message.id == later.message.id or not (is_recent or is_about):
                 continue
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
             is_of_last_turn = each.statement is None and each.turn == later.turn - 1
-            is_about = new.may_meet(each.values)
             is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
             is_questioned = is_of_last_turn and (statement.has("objects") or (bool(each.fix) and is_instead))
             each.is_over |= answer == YES or (is_questioned and bool(each.fix))

@@ -35,7 +35,7 @@ def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
 
 def kind_of(statement: Statement) -> str:
     """Return the kind of memory that a statement makes: the first that fits."""
-    if statement.has("objects", "contrasts") and not statement.has("decides"):
+    if statement.has("objects", "contrasts") and (statement.has("orders") or not statement.has("decides")):
         is_fact = compiled(_STATES).search(statement.said) is not None and not statement.has("orders", "prohibits")
         return "fact" if is_fact else "preference"
     return next((kind for kind, marks in _KINDS if statement.has(*marks)), "fact")
