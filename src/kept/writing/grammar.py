@@ -153,7 +153,7 @@ MARKS = {
     ),
     "prohibits": _words(
         "",
-        r"^(?:(?:please|and|just|so) )*(?:do not|don't|dont|never|stop|avoid|no) (?!worry|mind|bother|forget|hesitate"
+        r"^(?:(?:please|and|just|so) )*(?:do not|don't|dont|never|stop|avoid|no) (?!worr|mind|bother|forget|hesitate"
         r"|need|problem"
         r"|idea|rush|matter|way|thanks|know|think|stop|understand|do (?:that|it|this)|that\b|longer|one\b)\w"
         r"|\bne (?:\w+ ){1,2}(?:pas"

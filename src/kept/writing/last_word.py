@@ -22,7 +22,8 @@ _PURPOSE = r"\b(?:for|für|pour|para) (?:the |our |all |die |den |das |les? |la 
 _NAME = r"(?<=[\w,'] )[A-Z][\w-]+"
 _WORD = r"[^\W_][\w'’./@+-]*"
 _FUNCTION_WORDS = frozenset(
-    "about after again also always another anything been before being both could does doing done each else even ever "
+    "about after again agreed also always another anything because been before being both could decide decided does "
+    "doing done each else even ever "
     "every "
     "everything everywhere from going have having here into isn't it's just keep kept know like make makes many more "
     "most much must "

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kept.text import compiled, sentences
 from kept.writing.last_word import things_in
 
+MAX_ASKED_CHARS = 600  # options stand at the end
 MAX_OPTION_CHARS = 200
 MAX_ANSWER_WORDS = 6  # a longer answer says itself what it means
 _MARKED = r"(?i)(?:^|(?<=[\s:;,]))[\(\[]?([a-e]|[1-9])[.):\]]\s+"
@@ -31,11 +32,14 @@ _EITHER = (
 
 def options_in(asked: str) -> list[str]:
     """Return the options that a text offers: marked by letters or numbers, or joined by "or"."""
+    asked = asked[-MAX_ASKED_CHARS:]
     marks = list(compiled(_MARKED).finditer(asked))
     if len(marks) > 1:
         ends = [mark.start() for mark in marks[1:]] + [len(asked)]
         found = [asked[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
         return [_first_thought(option) for option in found]
+    if not any(word in asked for word in (" or ", " oder ", " ou ")):
+        return []
     either = compiled(_EITHER).search(asked)
     return [either["left"].strip(), either["right"].strip()] if either else []
 

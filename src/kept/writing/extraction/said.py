@@ -169,7 +169,8 @@ class Answer(NamedTuple):
 def _answer(text: str, context: Context) -> Answer | None:
     """Return an answer with its question and the text of its option; None if the text answers nothing."""
     question = (context.question or context.own_question)[-MAX_CONTEXT_CHARS:]
-    if chosen := chosen_option(text, options_in(context.asked)):
+    is_short = len(text.split(".")[0].split(",")[0].split()) <= SHORT_WORDS
+    if is_short and (chosen := chosen_option(text, options_in(context.asked))):
         option, rest = chosen
         parts = (question, finished(option), finished(rest) if len(rest) > MIN_REST_CHARS else "")
         return Answer(" ".join(filter(None, parts)), "option")
