@@ -240,21 +240,23 @@ def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
     The statement that does so is told in its place. In doubt both stay, the older one as a proposal.
     """
     spoken = [one for one in new if one.trust == "user" and one.source.origin == "conversation"]
-    if not spoken:
-        return 0
-    ended = 0
-    known = tx.select(Where(trusts=("user",)), limit=MOST_COMPARED)
-    for old in (one for one in known if is_finding(one) and one.source.session != name and one.status == "candidate"):
-        answers = {one.uid: overrules(one.content, old.content) for one in spoken if one.created_at > old.created_at}
-        by = next((one for one in spoken if answers.get(one.uid) == YES), None)
-        if by is not None:
-            supersede(tx, old, by, tx.stamp.at)
-            ended += 1
-            if PROPOSAL not in old.tags:
-                tx.put(told_as(by, CHANGE), "promote")
-        elif any(answer != NO for answer in answers.values()) and PROPOSAL not in old.tags:
-            tx.put(replace(old, tags=(*old.tags, PROPOSAL)), "doubt")
-    return ended
+    known = tx.select(Where(trusts=("user",), statuses=("candidate",)), limit=MOST_COMPARED) if spoken else []
+    earlier = [one for one in known if is_finding(one) and one.source.session != name]
+    return sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in earlier)
+
+
+def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:
+    """Archive a finding if a later statement overrules it; make it a proposal if that is in doubt."""
+    answers = {one.uid: overrules(one.content, old.content) for one in spoken}
+    by = next((one for one in spoken if answers[one.uid] == YES), None)
+    is_told = PROPOSAL not in old.tags
+    if by is not None:
+        supersede(tx, old, by, tx.stamp.at)
+        if is_told:
+            tx.put(told_as(by, CHANGE), "promote")
+    elif is_told and any(answer != NO for answer in answers.values()):
+        tx.put(replace(old, tags=(*old.tags, PROPOSAL)), "doubt")
+    return by is not None
 
 
 def _taken_before(tx: Transaction, name: str) -> Memories:
