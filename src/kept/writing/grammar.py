@@ -321,12 +321,17 @@ def read(sentence: str) -> Reading:
     return Reading(rest, _act(rest, own, words, marks), frozenset(marks))
 
 
-def _act(rest: str, own: str, words: list[str], marks: set[str]) -> str:
+def _only_reacts(rest: str, own: str, words: list[str], marks: set[str]) -> bool:
+    """Match thanks, greetings and agreement, with a word or two beside them."""
     has_name = compiled(r"(?<=\w )[A-Z][a-z]").search(rest) is not None
-    if not has_name and not marks & {"rule", "change", "recalls", "warns", "standing"}:
-        others = [word for word in words if word not in _REACTING]
-        if len(others) <= MAX_REACTION_WORDS and len(others) < len(words) and not any(map(str.isdigit, own)):
-            return "reacts"
+    if has_name or marks & {"rule", "change", "recalls", "warns", "standing"} or any(map(str.isdigit, own)):
+        return False
+    return len([word for word in words if word not in _REACTING]) < min(MAX_REACTION_WORDS + 1, len(words))
+
+
+def _act(rest: str, own: str, words: list[str], marks: set[str]) -> str:
+    if _only_reacts(rest, own, words, marks):
+        return "reacts"
     if "undo" in marks and len(words) <= MAX_REACTION_WORDS:
         return "reacts"
     if compiled(_ASKS).search(own):

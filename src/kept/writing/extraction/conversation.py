@@ -167,9 +167,9 @@ class Conversation:
                 continue
             is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
             answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
-            is_of_last_turn = each.statement is None and each.turn == later.turn - 1
-            is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
-            is_questioned = is_of_last_turn and (statement.has("objects") or (bool(each.fix) and is_instead))
+            is_questioned = (
+                each.statement is None and each.turn == later.turn - 1 and _questions(statement, each, is_about)
+            )
             each.is_over |= answer == YES or (is_questioned and bool(each.fix))
             each.is_doubtful |= answer != NO or is_questioned
 
@@ -199,12 +199,9 @@ class Conversation:
         for sentence in (each for passage in read for each in passage.sentences) if findings else ():
             said = lowered(sentence)
             if known["corrects"].fits(said):
-                for found in (each for each in findings if each.turn >= self._turn - 1):
-                    found.is_doubtful = True
-                    found.is_over |= not things_in(sentence).isdisjoint(found.values.things)
+                _call_wrong(things_in(sentence), [each for each in findings if each.turn >= self._turn - 1])
             elif known["done"].fits(said) and not known["open_end"].fits(said):
-                for found in (each for each in findings if known["open_end"].fits(lowered(each.content))):
-                    found.is_over |= Gist.of(sentence).corrects(Gist.of(found.content))
+                _close_open_ends(Gist.of(sentence), findings)
 
     def _read_summary(self, message: Message) -> None:
         self._judge(message, noted_passages(message.content))
@@ -371,6 +368,28 @@ class Conversation:
             trust="agent",
             **fields,
         )
+
+
+def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:
+    """Return True if a statement objects to what the agent said or did in the turn before it."""
+    if found.statement is not None:
+        return False
+    if statement.has("objects"):
+        return True
+    is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
+    return bool(found.fix) and is_instead
+
+
+def _call_wrong(things: frozenset[str], findings: Sequence[_Found]) -> None:
+    for found in findings:
+        found.is_doubtful = True
+        found.is_over |= not things.isdisjoint(found.values.things)
+
+
+def _close_open_ends(report: Gist, findings: Sequence[_Found]) -> None:
+    for found in findings:
+        if rules()["open_end"].fits(lowered(found.content)):
+            found.is_over |= report.corrects(Gist.of(found.content))
 
 
 def _in_full(judged: JudgedPassage) -> str:
