@@ -31,6 +31,7 @@ from kept.tables import (
 )
 
 NUDGES = ("off", "once")
+EXTRACTIONS = ("auto", "coding", "chat")
 UNREACHED = 10**9  # nobody reaches such a limit, so it is not shown
 MIN_LIKENESS = 0.6  # of a mistyped name and the one that was probably meant
 
@@ -88,6 +89,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     demote_weight: _Points = 1
 
     auto_memory: bool = True
+    extraction: Annotated[str, _choice(EXTRACTIONS)] = "auto"
     preset: Annotated[str, _choice(PRESETS)] = "balanced"
     quarantine_hours: Annotated[int, Meta(ge=0, le=8_760)] = 24
     redact_email: bool = True
@@ -156,6 +158,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     },
     "writing": {
         "auto_memory": "Whether memories are extracted from conversations automatically.",
+        "extraction": "What conversations are: coding; chat, in which people talk about themselves; auto: by tools.",
         "preset": "How selective automatic memory is; manual: nothing is promoted or confirmed automatically.",
         "quarantine_hours": "Hours until an automatic memory is confirmed, if it was used, or else loses importance.",
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",

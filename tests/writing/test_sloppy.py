@@ -3,14 +3,23 @@
 import pytest
 
 from kept.model import Message
+from kept.proposals import TOLD
 from kept.writing.extraction import extract
 from tests.writing.sloppy import PASSING, PASSING_LAST, PASSING_UNSEEN, STATED, STATED_LAST, STATED_UNSEEN
 
 
+def told_of(*said: str) -> list[str]:
+    return [content for content, sort in _found_in(*said) if sort in TOLD]
+
+
 def kept_of(*said: str) -> list[str]:
+    return [content for content, _ in _found_in(*said)]
+
+
+def _found_in(*said: str) -> list[tuple[str, str]]:
     answer = Message(id="a", role="assistant", content="I changed the loader and wrote the config.")
     told = [Message(id=f"u{number}", role="user", content=each) for number, each in enumerate(said)]
-    return [each.draft.content for each in extract([answer, *told])]
+    return [(each.draft.content, each.sort) for each in extract([answer, *told], style="coding")]
 
 
 @pytest.mark.parametrize(("said", "part"), STATED, ids=[said[:40] for said, _ in STATED])
@@ -19,8 +28,8 @@ def test_a_statement_that_holds_beyond_the_day_is_kept(said: str, part: str) -> 
 
 
 @pytest.mark.parametrize("said", PASSING)
-def test_chatter_orders_questions_and_states_of_the_moment_are_not_kept(said: str) -> None:
-    assert kept_of(said) == []
+def test_chatter_orders_questions_and_states_of_the_moment_are_not_told(said: str) -> None:
+    assert told_of(said) == []
 
 
 @pytest.mark.parametrize(
@@ -34,7 +43,7 @@ def test_most_of_what_the_rules_were_not_made_with_is_kept_and_hardly_any_chatte
     """`sloppy` says how many it were when each was measured for the first time."""
     found = [said for said, part in stated if any(part in content.lower() for content in kept_of(said))]
     assert len(found) >= least
-    assert len([said for said in passing if kept_of(said)]) <= 1
+    assert len([said for said in passing if told_of(said)]) <= 1
 
 
 @pytest.mark.parametrize(
@@ -55,11 +64,10 @@ def test_a_statement_has_neither_its_preface_nor_what_only_stresses_it(said: str
 def test_a_choice_is_told_with_the_question_it_answers_and_how_to_do_it() -> None:
     asked = Message(id="a", role="assistant", content="Should the load run by cron or by a systemd timer?")
     said = Message(id="u", role="user", content="ok systemd timer then. run it at 3:15, the dump ends at 3")
-    (found,) = extract([asked, said])
-    assert found.draft.content == (
-        "Should the load run by cron or by a systemd timer? Decided: systemd timer. Run it at 3:15, the dump ends at 3."
-    )
-    assert found.draft.kind == "decision"
+    found = extract([asked, said], style="coding")
+    content = found[0].draft.content
+    assert content.startswith("Should the load run by cron or by a systemd timer? By a systemd timer.")
+    assert "3:15" in content
 
 
 def test_what_the_user_replaces_in_the_same_session_is_not_kept() -> None:

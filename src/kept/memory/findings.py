@@ -21,21 +21,22 @@ from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
+from kept.proposals import CHANGE, PROPOSAL, told_as
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
-from kept.writing.clauses import tells_of_change
 from kept.writing.conflicts import find_rivals
-from kept.writing.duplicates import Known
+from kept.writing.duplicates import Known, supersede
 from kept.writing.extraction import OPEN, ExtractedDraft, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
 from kept.writing.extraction.turn_files import TurnFiles
+from kept.writing.last_word import NO, YES, overrules
 from kept.writing.quotes import Quotes
-from kept.writing.values import may_change
 
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
 MOST_OPEN_ENDS = 100
+MOST_COMPARED = 500  # of the user's statements, newest first, that a new one may overrule
 MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 
@@ -118,7 +119,7 @@ def _read(
 ) -> _Reading:
     """Extract, check and redact, before the transaction begins."""
     rules = replace(context.rules(), echoes=write.echoes(context))
-    found = [*_found_in(said, session)]
+    found = [*_found_in(said, session, context.settings.extraction)]
     quotes = heard() if found or is_whole else Quotes()
     every = [(each.is_minor, _as_draft(each, message, session, quotes)) for each, message in found]
     drafts, minor = ([draft for is_minor, draft in every if is_minor == wanted] for wanted in (False, True))
@@ -143,7 +144,8 @@ def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> t
     ready = [*reading.ready, *(_changing(tx, reading.minor, place) if reading.minor else ())]
     new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
     receipts = pipeline.store(tx, new, place)
-    return receipts, sum(map(grown_by, receipts)) - withdrawn
+    ended = _end_overruled(tx, name, [one.memory for one in receipts if one.memory is not None])
+    return receipts, sum(map(grown_by, receipts)) - withdrawn - ended
 
 
 def findings_of(reader: Reader, name: str) -> Memories:
@@ -186,10 +188,10 @@ def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
     return promoted
 
 
-def _found_in(messages: Sequence[Message], session: Session) -> Iterable[tuple[ExtractedDraft, Message]]:
+def _found_in(messages: Sequence[Message], session: Session, style: str) -> Iterable[tuple[ExtractedDraft, Message]]:
     """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
     by_id, files = {message.id: message for message in messages}, TurnFiles(messages, session.cwd)
-    for found in extract(messages, session.cwd, with_minor=True):
+    for found in extract(messages, session.cwd, style=style, with_minor=True):
         if (message := by_id[found.message_id]).n > session.shared:
             yield files.given_to(found), message
 
@@ -220,10 +222,7 @@ def _identity(memory: Memory) -> str:
 
 
 def _changing(tx: Transaction, minor: Sequence[pipeline.Ready], place: pipeline.Destination) -> list[pipeline.Ready]:
-    """The minor drafts that contradict what another session or somebody on purpose has stored, or say that it changed.
-
-    They are worth nothing by themselves, but what changes a memory must not vanish.
-    """
+    """Return the minor drafts that change what another session, or somebody on purpose, has stored."""
     memories = [pipeline.to_memory(ready, place) for ready in minor]
     known = Known(tx, memories)
     return [one for one, memory in zip(minor, memories, strict=True) if _changes_another(tx, memory, known)]
@@ -231,10 +230,34 @@ def _changing(tx: Transaction, minor: Sequence[pipeline.Ready], place: pipeline.
 
 def _changes_another(tx: Transaction, memory: Memory, known: Known) -> bool:
     others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
-    if others and tells_of_change(memory.content):
-        return True
-    of_user = [other.content for other in others if other.trust == "user"]
-    return any(may_change(memory.content, other) for other in of_user) or bool(find_rivals(tx, memory, others))
+    return any(overrules(memory.content, other.content) != NO for other in others) or bool(
+        find_rivals(tx, memory, others)
+    )
+
+
+def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
+    """Archive what other sessions took of the user's words and this one overrules. Returns how many.
+
+    The statement that does so is told in its place. In doubt both stay, the older one as a proposal.
+    """
+    spoken = [one for one in new if one.trust == "user" and one.source.origin == "conversation"]
+    known = tx.select(Where(trusts=("user",), statuses=("candidate",)), limit=MOST_COMPARED) if spoken else []
+    earlier = [one for one in known if is_finding(one) and one.source.session != name]
+    return sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in earlier)
+
+
+def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:
+    """Archive a finding if a later statement overrules it; make it a proposal if that is in doubt."""
+    answers = {one.uid: overrules(one.content, old.content) for one in spoken}
+    by = next((one for one in spoken if answers[one.uid] == YES), None)
+    is_told = PROPOSAL not in old.tags
+    if by is not None:
+        supersede(tx, old, by, tx.stamp.at)
+        if is_told:
+            tx.put(told_as(by, CHANGE), "promote")
+    elif is_told and any(answer != NO for answer in answers.values()):
+        tx.put(replace(old, tags=(*old.tags, PROPOSAL)), "doubt")
+    return by is not None
 
 
 def _taken_before(tx: Transaction, name: str) -> Memories:

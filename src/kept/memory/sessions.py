@@ -32,6 +32,7 @@ from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, P
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
 from kept.projects.files import check_session_name as check_session_name
+from kept.proposals import Proposal, proposals_in
 from kept.storage.shared import random_hex
 from kept.text import without_delivered
 from kept.upkeep import decisions
@@ -339,6 +340,10 @@ class OpenSession(Handle):
             found = [memory for name in names for memory in findings_of(reader, name)]
         self._context.tell_read(found)
         return found
+
+    def propose(self) -> list[Proposal]:
+        """Return the numbered proposals of this session: what the rules took from it, in the order it was said."""
+        return proposals_in(self.findings())
 
     @verb("session.record")
     def record(self) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from kept.exchange.transcripts import PARSERS
 from kept.model import CONTEXT, Message
 from kept.writing.extraction import extract
 from kept.writing.extraction.passages import passages
-from kept.writing.extraction.rules import lowered, rules
+from kept.writing.grammar import read as read_sentence
 
 MANY_FAILURES = 3  # of commands in one turn: fewer are the usual way of working
 STORE_TOOL = "memory_store"
 OBJECTION = "The user objected to something in this turn"
+_SAYS_WHAT = frozenset({"rule", "contrasts", "prohibits", "decides", "standing", "change"})
 HUNT = "In this turn it took several attempts until a problem was solved"
 
 
@@ -34,7 +35,8 @@ def worth_asking(turn: Sequence[Message]) -> str:
     if not turn or _has_stored(turn):
         return ""
     found = extract(turn)
-    if _is_objection(turn[0].content) and not any(one.message_id == turn[0].id for one in found):
+    told = [one for one in found if not _SAYS_WHAT.isdisjoint((one.draft.data or {})["rules"])]
+    if _is_objection(turn[0].content) and not any(one.message_id == turn[0].id for one in told):
         return OBJECTION
     if _is_hunt(turn) and not any(one.draft.kind == "error" for one in found):
         return HUNT
@@ -49,7 +51,7 @@ def _has_stored(turn: Sequence[Message]) -> bool:
 def _is_objection(said: str) -> bool:
     """Return True if the first sentence objects to something."""
     read = passages(said, is_long_pasted=True)
-    return bool(read and read[0].sentences) and rules()["objection"].fits(lowered(read[0].sentences[0]))
+    return bool(read and read[0].sentences) and read_sentence(read[0].sentences[0]).has("objects")
 
 
 def _is_hunt(turn: Sequence[Message]) -> bool:

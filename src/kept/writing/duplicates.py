@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kept import text
 from kept.model import Memory, Scope, Trust, least
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
+from kept.proposals import corroborated
 from kept.worth import AUTOMATIC
 from kept.writing.check import MAX_FILES, MAX_TAGS
 from kept.writing.clauses import DENIALS, handles_of, keys_of
@@ -41,15 +42,15 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
         return twin if not twin.is_low_trust or noted == twin else tx.put(noted, "strengthen")
     confirms = again.status == "pinned" or (again.status == "confirmed" and twin.status == "candidate")
     return tx.put(
-        replace(
+        _with_evidence(
             twin,
+            again,
             importance=min(1.0, round(twin.importance + STRENGTHEN_BY, 9)),
             use_count=twin.use_count + 1,
             status=again.status if confirms else twin.status,
             trust=again.trust if again.trust == "user" else twin.trust,  # an agent's word raises nothing
             tags=tuple(dict.fromkeys((*twin.tags, *again.tags)))[:MAX_TAGS],
             files=tuple(dict.fromkeys((*twin.files, *again.files)))[:MAX_FILES],
-            data=_evidence(twin, again),
             last_used_at=at,
             updated_at=at,
         ),
@@ -63,6 +64,10 @@ def _was_said_in_session(twin: Memory, again: Memory) -> bool:
     if again.source.origin not in AUTOMATIC or session is None:
         return False
     return session == twin.source.session or session in (twin.data or {}).get("sessions", ())
+
+
+def _with_evidence(twin: Memory, again: Memory, **changes: Any) -> Memory:
+    return corroborated(replace(twin, data=_evidence(twin, again), **changes))
 
 
 def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
@@ -109,7 +114,7 @@ def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
     What a tool repeats says nothing for the words of a person or an agent.
     """
     evidence = known.data if again.is_low_trust and not known.is_low_trust else _evidence(known, again)
-    return known if evidence == known.data else tx.put(replace(known, data=evidence), "attest")
+    return known if evidence == known.data else tx.put(corroborated(replace(known, data=evidence)), "attest")
 
 
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from kept.writing.clauses import Clause, Phrase, Word, clauses_of
+from kept.writing.clauses import Clause, Phrase, Word
 
 MAX_VALUE_WORDS = 3
 _ACTIVITY = ("ment", "ing", "tion", "sion")
@@ -378,19 +378,6 @@ def reworded_value(old: Clause, new: Clause) -> bool:
 
 def _can_be_value(run: Run) -> bool:
     return run.opener == "" or any(word.is_name or word.is_number for word in run.words)
-
-
-def may_change(newer: str, older: str) -> bool:
-    """Return True if a statement may change an older one, though no rule says so: it gives a new value to its subject.
-
-    It has half of the words, at least two, and a number or a name that is not in the older one.
-    """
-    words = [word for clause in clauses_of(newer) for phrase in clause.phrases for word in phrase.words]
-    known = frozenset[str]().union(*(clause.keys for clause in clauses_of(older))) - LINKS
-    shared = known & {word.key for word in words}
-    if len(shared) < 2 or 2 * len(shared) < len(known):
-        return False
-    return any(word.key not in known and (word.is_number or word.is_name) for word in words)
 
 
 def is_value_of(clause: Clause, value: Collection[str], said: Collection[str]) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from kept import text
 from kept.model import Draft, Message, replace
+from kept.proposals import PROPOSAL, TOLD
 from kept.writing.extraction.conversation import OPEN, Conversation, ExtractedDraft
 from kept.writing.extraction.edits import Edits
 from kept.writing.extraction.passages import passages
@@ -27,23 +28,24 @@ __all__ = ["OPEN", "ExtractedDraft", "Summarizer", "extract", "summarize"]
 
 
 def extract(
-    messages: Sequence[Message], folder: str | None = None, *, with_minor: bool = False
+    messages: Sequence[Message], folder: str | None = None, *, style: str = "auto", with_minor: bool = False
 ) -> list[ExtractedDraft]:
-    """C31, A13: return the statements of these messages that are worth keeping, each once.
+    """C31, A13: return the statements of these messages to propose, each once, with its sort (`kept.proposals`).
 
-    `folder` is the folder of the conversation; paths below it become relative. `with_minor`: also return the user's
-    other sentences, for a caller that knows which facts they could change.
+    `folder` is the folder of the conversation; paths below it become relative. `style` is "coding" or "chat"; "auto":
+    a conversation without tools is a chat. `with_minor`: also return the user's other sentences, for a caller that
+    knows which memories they change.
     """
     edits = Edits(messages, folder)
     found: dict[str, ExtractedDraft] = {}
-    conversation = Conversation(messages, edits, with_minor=with_minor)
-    for each in [*conversation.read()]:
-        if each.draft.content in conversation.taken_back:
-            continue
+    is_chat = style == "chat" or (style == "auto" and not any(each.role == "tool_call" for each in messages))
+    for each in Conversation(messages, edits, is_chat=is_chat).read():
         content = edits.shorten(each.draft.content) if folder else each.draft.content
-        fingerprint = text.fingerprint(content)
-        if (with_minor or not each.is_minor) and (fingerprint not in found or found[fingerprint].is_minor):
-            found[fingerprint] = replace(each, draft=replace(each.draft, content=content))
+        draft = replace(each.draft, content=content)
+        if each.sort not in TOLD:
+            draft = replace(draft, tags=(*draft.tags, PROPOSAL))
+        if with_minor or not each.is_minor:
+            found.setdefault(text.fingerprint(content), replace(each, draft=draft))
     return list(found.values())
 
 

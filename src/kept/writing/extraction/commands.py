@@ -14,6 +14,7 @@ from kept.writing.extraction.failures import LOOKING, shown
 MIN_RUNS = 2
 MIN_CALLS = 4  # of a project's own program, with at least two sub-commands
 MAX_CHARS = 100
+USUAL_WORDS = 2  # `go test`, `mix compile`
 
 # The purpose of a command, by a word in it. The first that fits.
 PURPOSES = (
@@ -96,7 +97,7 @@ class Commands:
         told: set[str] = set()
         for each in sorted(self._works.values(), key=lambda each: -each.runs):
             purpose = _purpose(each.text)
-            if each.runs >= MIN_RUNS and purpose and purpose not in told:
+            if each.runs >= MIN_RUNS and purpose and purpose not in told and not _is_usual(each.text):
                 told.add(purpose)
                 yield f"{purpose} `{each.text}`", each.text, each.folder
 
@@ -104,6 +105,16 @@ class Commands:
 def _is_general(command: str) -> bool:
     """Match a short command that is not for one file or folder."""
     return len(command) <= MAX_CHARS and not compiled(_FILE).search(command)
+
+
+def _is_usual(command: str) -> bool:
+    """Match a command that everybody would try first: a program and its own word for the purpose, without options."""
+    words = [word for word in command.split() if word not in (".", "./...")]
+    return (
+        len(words) <= USUAL_WORDS
+        and words[0] not in ("make", "just", "task")
+        and not compiled(r"[-=:]").search(command)
+    )
 
 
 def _purpose(command: str) -> str | None:

@@ -1,13 +1,12 @@
-"""Read a conversation once, message by message, and collect the drafts that it gives.
+"""Read a conversation once, message by message, and choose what to propose of it.
 
-Used by extraction. A Conversation holds the state of one pass: the turn, the open errors, the passages found so far,
-and the corrections that withdraw some of them. Rule: the user's statements are returned at once; passages and fixes
-wait until the end, because a later message may correct them.
+Used by extraction. A Conversation holds the state of one pass: statements of the user, passages of the agent, and fixed
+errors. Rule: the last word counts. Each statement of the user is compared with everything said before,
+and what it overrules is dropped; in doubt both stay proposals.
 """
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -15,39 +14,31 @@ from msgspec import Struct
 from kept import text
 from kept.model import CONTEXT, Draft, Message, Origin, Source, Trust, replace
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
-from kept.writing.clauses import Clause, clauses_of, tells_of_change
+from kept.text import compiled
 from kept.writing.conflicts import CORRECTION
-from kept.writing.extraction import evidence
+from kept.writing.extraction import evidence, sorts
 from kept.writing.extraction.commands import Commands
 from kept.writing.extraction.edits import MAX_FILES, Edits, edits_in
 from kept.writing.extraction.evidence import JudgedPassage, judge, names_in
 from kept.writing.extraction.failures import Failure, Failures, command_in, is_telling
-from kept.writing.extraction.gist import Gist, KeptStatements
+from kept.writing.extraction.gist import Gist
 from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
 from kept.writing.extraction.resolutions import fix_of
-from kept.writing.extraction.rules import SentenceRule, lowered, may_change, rule_for, rules
-from kept.writing.extraction.statements import (
-    chosen,
-    continues,
-    dated,
-    finished,
-    is_only_emphasis,
-    lacks_subject,
-    own_words,
-    points_back,
-    statement,
-    without_request,
-)
-from kept.writing.quotes import DOCUMENT_CHARS, hands_over
+from kept.writing.extraction.rules import lowered, rules
+from kept.writing.extraction.said import Context, Statement, statements_in
+from kept.writing.extraction.statements import dated, finished, own_words
+from kept.writing.grammar import read as read_sentence
+from kept.writing.last_word import NO, YES, Values, over_in, overrules, things_in, values_of
 from kept.writing.speech import elided
 
 MAX_CHARS = 500
-MAX_PER_TURN = 2  # statements of an agent between two of the user's: the best; the others repeat them
-MESSAGES_PER_MORE = 4  # messages of the agent in a turn that allow one more finding: it worked long without the user
-MAX_PER_SESSION = 30
-MAX_OF_A_SUMMARY = 8
-MAX_OF_A_PLAN = 10
-MAX_OPEN = 3
+MAX_PROPOSALS = 15  # of a session: about 1,000 tokens for whoever judges them
+MIN_PROPOSALS = 3
+MESSAGES_PER_PROPOSAL = 2  # a short session has few
+FIX_POINTS = 12  # of an error with its fix: always proposed
+MIN_POINTS = 4  # fewer are not worth the attention of a judge
+MIN_ASKED_THINGS = 2
+MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -66,126 +57,82 @@ COMMAND = "command"
 FIX = "fix"
 
 
+_CORRECTING = ("objects", "change", "contrasts", "prohibits", "recalls", "decides")
+_NO_SUBJECT = r"[A-Z][a-z]+s\b(?! (?:is|are|was|were|must|can|need|have)\b)"  # of a list item: "Opens the log"
+
+
 class ExtractedDraft(Struct, frozen=True):
     """A draft, the message it comes from, and its signals of importance."""
 
     draft: Draft
     message_id: str
     signals: tuple[str, ...] = ()
-    is_minor: bool = False  # a sentence of the user without any cue: worth keeping only if it changes a known fact
+    is_minor: bool = False  # a sentence of the user that is worth keeping only if it changes a known memory
+
+    @property
+    def sort(self) -> str:
+        return str((self.draft.data or {}).get("sort", ""))
 
 
-class _FoundPassage(Struct, frozen=True):
-    """A passage of an agent that could be kept, its place and its evidence."""
+class _Found(Struct):
+    """Something that could be proposed: its points, its place in the order of reading, and if the session overruled "
+    "it."""
 
-    judged: JudgedPassage
+    content: str
     message: Message
+    points: float
+    place: int
     turn: int
-    place: int  # in the order of reading
-    kind: str
-    gist: Gist
-    tags: tuple[str, ...] = ()
-
-
-class _FixedError(Struct, frozen=True):
-    """An error that went away, and the drafts about it, which an objection of the user withdraws."""
-
-    drafts: tuple[ExtractedDraft, ...]
-    failure: Failure
-    turn: int
-    gist: Gist
-    means: frozenset[str]  # the words of the lines written and the commands run
-
-    @staticmethod
-    def of(drafts: tuple[ExtractedDraft, ...], failure: Failure, turn: int) -> "_FixedError":
-        lines = [line for new in failure.changed.values() for line in new]
-        written = {word for line in (*lines, *failure.ran[-1:], failure.instead) for word in text.words(line)}
-        means = frozenset(written - {word for known in failure.words for word in text.words(known)})
-        return _FixedError(drafts, failure, turn, Gist.of(drafts[-1].draft.content), means)
-
-    def is_meant(self, gist: Gist, turn: int) -> bool:
-        """Match an objection that names this fix: by names from code, or in the turn after it by a word."""
-        return gist.corrects(self.gist) or (turn == self.turn and not self.means.isdisjoint(gist.words))
-
-
-class _Objection(Struct, frozen=True):
-    """A sentence of the user against a fix: "no", "that's wrong", "don't do X", "use Y instead"."""
-
-    gist: Gist
-    is_plain: bool  # it only objects: "that's wrong"
-    is_open: bool  # it names nothing, so it is about the latest fix
-
-    @staticmethod
-    def of(sentence: str) -> "_Objection | None":
-        said = lowered(sentence).rstrip(".! ")
-        is_plain = rules()["objection"].fits(said) and not said.startswith("no ")
-        if said.endswith("?") or not (is_plain or rules()["overrules"].fits(said)):
-            return None
-        gist = Gist.of(sentence)
-        return _Objection(gist, is_plain, is_open=not gist.names and (is_plain or said.endswith("instead")))
-
-    def concerns(self, fix: _FixedError, turn: int) -> bool:
-        return fix.is_meant(self.gist, turn) or (self.is_open and fix.turn == turn)
-
-    def is_bare(self, fix: _FixedError, turn: int) -> bool:
-        """Return True if the alternative can only be in the next sentence."""
-        return self.is_plain and len(self.gist.words) <= 2 and not fix.is_meant(self.gist, turn)
+    values: Values
+    statement: Statement | None = None
+    judged: JudgedPassage | None = None
+    fix: tuple[ExtractedDraft, ...] = ()
+    is_over: bool = False
+    is_doubtful: bool = False
 
 
 class Conversation:
     """One pass over the messages, and the state that it needs."""
 
-    def __init__(self, messages: Sequence[Message], edits: Edits, *, with_minor: bool = False) -> None:
+    def __init__(self, messages: Sequence[Message], edits: Edits, *, is_chat: bool) -> None:
         self._messages = messages
-        self._with_minor = with_minor
+        self._is_chat = is_chat
         self._edits = edits
         self._failures = Failures()
         self._commands = Commands()
         self._calls: deque[Message] = deque()  # tool calls whose result has not come yet
-        self._has_acted = False  # an assistant that used no tool has observed nothing: it only talks
-        self._question = ""  # the last one asked, which "let's not do that" answers
+        self._context = Context()
         self._turn = 0
-        self._spoken: Counter[int] = Counter()  # messages of the agent by turn
-        self._found: list[_FoundPassage] = []
-        self._told = KeptStatements()
-        self._stated: list[Gist] = []  # of the user's statements
-        self.taken_back: set[str] = set()  # choices of the user that were replaced later by "… instead of …"
-        self._chosen: list[str] = []
-        self._replacing_clauses: list[Clause] = []
-        self._corrections: list[tuple[int, Gist]] = []  # each with the number of passages found before it
-        self._work_until = 0  # how many passages were found before the last change, or the last error that went away
-        self._refused_turns: set[int] = set()  # after which the user did not accept that something stays as it is
-        self._reports: list[tuple[int, str]] = []  # the same, as text: they are looked at only for an open end
-        self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
+        self._found: list[_Found] = []
+        self._touched: dict[int, dict[str, None]] = {}  # files by turn
+        self._request: tuple[Message, str] | None = None  # the user's last one
         self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
-        self._fixes: list[_FixedError] = []
-        self._overruled: _FixedError | None = None  # the fix to which the user's message objects that is being read
-        self._objecting: set[str] = set()  # the sentences of the objection and of its alternative
         self._recommended: set[str] = set()  # commands that a fix names as the way that works
 
     def read(self) -> Iterator[ExtractedDraft]:
+        readers = {
+            "user": self._read_user,
+            "assistant": self._read_assistant,
+            "summary": self._read_summary,
+            "tool_call": self._read_call,
+            "tool_result": self._read_result,
+        }
         for message in self._messages:
-            if message.role == "user":
-                yield from self._read_user(message)
-            elif message.role == "assistant":
-                self._read_assistant(message)
-            elif message.role == "summary":
-                self._read_summary(message)
-            elif message.role == "tool_call":
-                self._read_call(message)
-            elif message.role == "tool_result":
-                self._read_result(message)
-        for fix in self._fixes:
-            yield from fix.drafts
-        for each in self._best():
-            yield self._reported(each)
+            if message.role in readers:
+                readers[message.role](message)
+        commands = list(self._working_commands())
+        for found in self._best(len(commands)):
+            yield from found.fix or [self._proposed(found)]
+        yield from commands
         yield from self._unfinished()
-        yield from self._working_commands()
+        for found in self._found:
+            if found.statement is not None and not found.is_over and found.points < MIN_POINTS:
+                yield replace(self._stated(found), is_minor=True)
 
     # ---- the user ----
 
-    def _read_user(self, message: Message) -> Iterator[ExtractedDraft]:
+    def _read_user(self, message: Message) -> None:
         self._calls.clear()
         if message.trust != "user":  # an agent wrote it to a sub-agent, or the author is unknown
             return
@@ -195,261 +142,135 @@ class Conversation:
         read = passages(message.content, is_long_pasted=True)
         if not read:
             return
-        if rules()["insists"].fits(lowered(" ".join(each.text for each in read))):
-            self._refused_turns.add(self._turn)
-        self._withdraw_fixes(read)
         self._turn += 1
         self._request, self._is_interrupted = (message, read[0].text), False
-        if len(message.content) > DOCUMENT_CHARS and hands_over(message.content):
-            yield from self._plan(message, read[1:])
-            return
-        for passage in read:
-            yield from self._statements(message, passage)
-        self._question = _last_question(read)
+        before = len(self._found)
+        for statement in statements_in(message, read, self._context, is_chat=self._is_chat):
+            found = self._add(statement.content, message, statement.points, statement=statement)
+            self._overrule(found, statement, before)
+        self._context.own_question = _last_question(read) or self._context.own_question
+        self._context.agent = self._context.asked = self._context.question = ""
 
-    def _statements(self, message: Message, passage: Passage) -> Iterator[ExtractedDraft]:
-        """Return the sentences of the user that are worth keeping: by a rule, or because they may change a fact."""
-        sentences = [each for each in map(without_request, passage.sentences) if not is_only_emphasis(each)]
-        emphasized = {before for before, each in pairwise(passage.sentences) if is_only_emphasis(each)}
-        is_joined = False  # with the sentence before
-        for before, sentence, following in zip(["", *sentences], sentences, [*sentences[1:], ""], strict=False):
-            if is_joined:
-                is_joined = False
+    def _add(self, content: str, message: Message, points: float, **about: Any) -> _Found:
+        found = _Found(content, message, points, len(self._found), self._turn, values_of(content), **about)
+        self._found.append(found)
+        return found
+
+    def _overrule(self, later: _Found, statement: Statement, of_message: int) -> None:
+        """Drop what this statement ends: earlier statements of the user, and passages of the agent."""
+        mine = [each for each in self._found[: later.place] if each.statement is not None]
+        new, over = values_of(statement.said), over_in(statement.said)
+        for each in self._found[: later.place]:
+            is_about = new.may_meet(each.values, over)
+            is_recent = each.turn >= later.turn - 1
+            if each.is_over or each.message.id == later.message.id or not (is_recent or is_about):
                 continue
-            rule = self._rule_for(sentence, is_emphasized=sentence in emphasized)
-            content = self._content(sentence, before, rule)
-            if not content:
-                continue
-            if rule is None:
-                yield self._said_in_passing(message, content, sentence)
-            else:
-                content, is_joined = _with_following(content, sentence, following)
-                self._note(content)
-                yield self._said(message, content, sentence, rule)
-
-    def _content(self, sentence: str, before: str, rule: SentenceRule | None) -> str:
-        """Return the statement to keep of a sentence; empty if there is no reason to keep it, or it is too long."""
-        if rule is None and not self._may_change(sentence):
-            return ""
-        content = chosen(sentence, self._question) if rule is not None and rule.name == "decision" else ""
-        content = content or statement(sentence, elided(before), self._question, by_user=True)
-        return content if len(content) <= MAX_CHARS else ""
-
-    def _rule_for(self, sentence: str, *, is_emphasized: bool) -> SentenceRule | None:
-        """Return the rule to keep a sentence: by its words, by "Remember that." after it, or by a fix it replaces."""
-        if (rule := rule_for(sentence)) is not None or not may_change(sentence):
-            return rule
-        is_objection = self._overruled is not None and sentence in self._objecting
-        return rules()["remember"] if is_emphasized else rules()["correction"] if is_objection else None
-
-    def _withdraw_fixes(self, read: Sequence[Passage]) -> None:
-        """Drop the fixes that the user does not want: named in an objection, or made just before one without names."""
-        self._overruled = None
-        self._objecting.clear()
-        if not self._fixes:
-            return
-        for sentence, following in (pair for each in read for pair in pairwise((*each.sentences, ""))):
-            objection = _Objection.of(sentence)
-            if objection is None:
-                continue
-            for fix in [each for each in self._fixes if objection.concerns(each, self._turn)]:
-                self._fixes.remove(fix)
-                self._recommended.discard(fix.failure.instead)
-                self._corrections.append((len(self._found), fix.gist))
-                self._overruled = fix
-                self._objecting |= {sentence, following} if objection.is_bare(fix, self._turn) else {sentence}
-
-    def _may_change(self, sentence: str) -> bool:
-        """Match a sentence without a cue that may change a statement of the user, here or (minor) elsewhere."""
-        return may_change(sentence) and (self._with_minor or (bool(self._stated) and tells_of_change(sentence)))
-
-    def _said_in_passing(self, message: Message, content: str, sentence: str) -> ExtractedDraft:
-        """Return a sentence without a cue as minor, unless it changes a statement of the user in this conversation."""
-        is_change = tells_of_change(sentence) and any(map(Gist.of(content).touches, self._stated))
-        if is_change:
-            self._note(content)
-        return replace(self._said(message, content, sentence, rules()["changed"]), is_minor=not is_change)
-
-    def _note(self, content: str) -> None:
-        gist = Gist.of(content)
-        self._told.add(gist)
-        self._stated.append(gist)
-
-    def _said(self, message: Message, content: str, sentence: str, rule: SentenceRule) -> ExtractedDraft:
-        if rule.tag == CORRECTION:
-            self._corrections.append((len(self._found), Gist.of(content)))
-        content = dated(content, message.at)
-        self._take_back(content, rule.kind)
-        # "Actually, …": the statement does without such an opening, but it is still a correction.
-        tag = CORRECTION if tells_of_change(sentence) and not tells_of_change(content) else rule.tag
-        if self._overruled is not None and sentence in self._objecting:
-            return self._replacing(self._overruled, message, content, rule)
-        importance = by_kind(IMPORTANCE_BY_KIND, rule.kind)
-        return _extracted(
-            message,
-            content,
-            rule.kind,
-            USER_WARNING_IMPORTANCE if rule.kind == "warning" else importance,
-            USER_CONFIDENCE,
-            rules=(rule.name,),
-            signals=(USER_INTENT,) if rule.kind != "warning" else (),
-            files=self._edits.files_named(content),
-            tags=(*((tag,) if tag else ()), *_tags(content)),
-        )
-
-    def _take_back(self, content: str, kind: str) -> None:
-        """Drop an earlier choice of the user if this statement replaces it: "use NATS instead of Redis"."""
-        for clause in (each for each in clauses_of(content) if each.replaced):
-            meant = [each for each in self._chosen if _takes_place_of(clause, each)]
-            # Without a word for where it holds, only the last choice is meant.
-            self.taken_back |= set(meant if len(clause.keys) > 1 else meant[-1:])
-            self._replacing_clauses.append(clause)
-        if kind in ("decision", "preference"):
-            self.taken_back.discard(content)
-            self._chosen.append(content)
-
-    def _replacing(self, fix: _FixedError, message: Message, content: str, rule: SentenceRule) -> ExtractedDraft:
-        """Return the user's objection to a fix as the memory of the error."""
-        return _extracted(
-            message,
-            content,
-            "error",
-            by_kind(IMPORTANCE_BY_KIND, "error"),
-            USER_CONFIDENCE,
-            rules=(rule.name,),
-            signals=(USER_INTENT,),
-            files=tuple(dict.fromkeys(fix.failure.changed))[:MAX_FILES],
-            tags=(CORRECTION, FIX, *_tags(content)),
-            data={"signature": fix.failure.signature},
-        )
-
-    def _plan(self, message: Message, read: Sequence[Passage]) -> Iterator[ExtractedDraft]:
-        """Return the decisions in a plan that the user hands over."""
-        for content in dict.fromkeys(_decisions_of(read)):
-            told = finished(content)
-            gist = Gist.of(told)
-            if self._told.has(gist):
-                continue
-            self._told.add(gist)
-            yield _extracted(
-                message,
-                dated(told, message.at),
-                "decision",
-                by_kind(IMPORTANCE_BY_KIND, "decision"),
-                AGENT_CONFIDENCE,
-                rules=("plan",),
-                signals=(USER_INTENT,),
-                files=self._edits.files_named(told),
-                tags=_tags(told),
+            is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
+            answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
+            is_questioned = (
+                each.statement is None and each.turn == later.turn - 1 and _questions(statement, each, is_about)
             )
+            each.is_over |= answer == YES or (is_questioned and bool(each.fix))
+            each.is_doubtful |= answer != NO or is_questioned
 
     # ---- the agent ----
 
     def _read_assistant(self, message: Message) -> None:
         self._calls.clear()
         read = passages(message.content)
-        self._spoken[self._turn] += 1
         if self._failures.are_open:
             causes = [each for passage in read for each in passage.sentences if evidence.explains(each)]
-            self._failures.said([(each, message) for each in causes if not points_back(own_words(each))])
-        if self._has_acted:
-            self._judge(message, read)
-        self._question = _last_question(read) or self._question
+            self._failures.said(
+                [(each, message) for each in causes if not read_sentence(own_words(each)).has("points_back")]
+            )
         self._is_interrupted = False
+        self._take_back(read)
+        self._judge(message, read)
+        spoken = [sentence for passage in read for sentence in passage.sentences]
+        if spoken:
+            question = _last_question(read)
+            self._context.agent, self._context.asked = spoken[-1], " ".join(spoken)
+            self._context.question = question
 
-    def _judge(self, message: Message, read: Sequence[Passage]) -> None:
-        """Collect the passages with enough evidence, and the reports of finished work."""
-        for judged in filter(None, map(judge, read)):
-            if judged.has("report"):
-                self._reports.append((len(self._found), judged.content))
-            if judged.points < evidence.THRESHOLD:
-                continue
-            content = own_words(judged.content)
-            if not _has_subject(judged.passage, content):
-                continue
-            kind, tags = evidence.kind_of(judged)
-            gist = Gist.of(content)
-            if rules()["corrects"].fits(lowered(content)):
-                self._corrections.append((len(self._found), gist))
-            self._found.append(_FoundPassage(judged, message, self._turn, len(self._found), kind, gist, tags))
+    def _take_back(self, read: Sequence[Passage]) -> None:
+        """Drop the findings that the agent itself calls wrong, and the open ends that it reports as done."""
+        known = rules()
+        findings = [each for each in self._found if each.judged is not None]
+        for sentence in (each for passage in read for each in passage.sentences) if findings else ():
+            said = lowered(sentence)
+            if known["corrects"].fits(said):
+                _call_wrong(things_in(sentence), [each for each in findings if each.turn >= self._turn - 1])
+            elif known["done"].fits(said) and not known["open_end"].fits(said):
+                _close_open_ends(Gist.of(sentence), findings)
 
     def _read_summary(self, message: Message) -> None:
-        """Judge the bullets of a host's summary as notes."""
-        read = noted_passages(message.content)
-        self._judge(message, read)
+        self._judge(message, noted_passages(message.content))
 
-    def _best(self) -> list[_FoundPassage]:
-        """Return the passages with the most evidence, a few of each turn, none twice, in the order of reading."""
-        chosen: list[_FoundPassage] = []
-        per_turn: dict[object, int] = {}
-        for each in sorted(self._found, key=lambda each: (-each.judged.points, -each.place)):
-            if len(chosen) >= MAX_PER_SESSION:
-                break
-            group = each.turn if each.message.role == "assistant" else each.message.id
-            more = self._spoken[each.turn] // MESSAGES_PER_MORE
-            limit = MAX_PER_TURN + more if each.message.role == "assistant" else MAX_OF_A_SUMMARY
-            if per_turn.get(group, 0) >= limit or self._told.has(each.gist) or self._is_over(each):
-                continue
-            self._told.add(each.gist)
-            per_turn[group] = per_turn.get(group, 0) + 1
-            chosen.append(each)
+    def _judge(self, message: Message, read: Sequence[Passage]) -> None:
+        """Collect the passages with enough evidence."""
+        for judged in filter(None, map(judge, read)):
+            if judged.points >= MIN_POINTS:
+                self._add(_in_full(judged), message, judged.points, judged=judged)
+
+    # ---- what is proposed ----
+
+    def _best(self, commands: int) -> list[_Found]:
+        """Return what has the most points, none twice, in the order of reading."""
+        most = min(MAX_PROPOSALS - commands, max(MIN_PROPOSALS, -(-len(self._messages) // MESSAGES_PER_PROPOSAL)))
+        pool = [each for each in self._found if not each.is_over and each.points >= MIN_POINTS]
+        chosen: list[_Found] = []
+        from_message: Counter[str] = Counter()
+        while pool and sum(len(each.fix) or 1 for each in chosen) < most:
+            best = max(pool, key=lambda each: (each.points - from_message[each.message.id], each.place))
+            chosen.append(best)
+            from_message[best.message.id] += 1  # a message that was heard already has less to add
+            gist = Gist.of(best.content)
+            pool = [each for each in pool if each is not best and not gist.says(Gist.of(each.content))]
         return sorted(chosen, key=lambda each: each.place)
 
-    def _is_over(self, found: _FoundPassage) -> bool:
-        """Return True if the session went beyond a passage: the first reason that holds."""
-        reasons = (
-            self._is_corrected,
-            self._is_replaced,
-            self._is_refused,
-            self._is_outdated,
-            self._is_done,
-        )
-        return any(holds(found) for holds in reasons)
+    def _proposed(self, found: _Found) -> ExtractedDraft:
+        return self._reported(found, found.judged) if found.judged is not None else self._stated(found)
 
-    def _is_corrected(self, found: _FoundPassage) -> bool:
-        return any(place > found.place and gist.corrects(found.gist) for place, gist in self._corrections)
-
-    def _is_replaced(self, found: _FoundPassage) -> bool:
-        """Match a decision in place of which the user chose something else."""
-        if found.kind != "decision":
-            return False
-        return any(_takes_place_of(each, found.judged.content) for each in self._replacing_clauses)
-
-    def _is_refused(self, found: _FoundPassage) -> bool:
-        """Match an excuse that the user did not accept."""
-        return found.turn in self._refused_turns and rules()["excuse"].fits(lowered(found.judged.content))
-
-    def _is_outdated(self, found: _FoundPassage) -> bool:
-        """Match a report on the state of the work before the work went on."""
-        if OPEN in found.tags or self._work_until <= found.place:
-            return False
-        return rules()["of_the_moment"].fits(lowered(found.judged.content))
-
-    def _is_done(self, found: _FoundPassage) -> bool:
-        """Match an open end that is reported as done later."""
-        if OPEN not in found.tags:
-            return False
-        later = (content for place, content in self._reports if place > found.place)
-        return any(Gist.of(content).corrects(found.gist) for content in later)
-
-    def _reported(self, found: _FoundPassage) -> ExtractedDraft:
-        content = finished(own_words(found.judged.content))
-        passage = found.judged.passage
-        is_headless = passage.is_item and lacks_subject(content)
-        topic = _subject(passage) if is_headless else passage.topic if points_back(content) else ""
-        if topic and len(topic) + len(content) < MAX_CHARS:
-            content = f"{topic}: {content[:1].lower() + content[1:] if is_headless else content}"
-        content = dated(content, found.message.at)
-        share = AGENT_SHARE + SHARE_PER_POINT * (found.judged.points - evidence.THRESHOLD)
+    def _stated(self, found: _Found) -> ExtractedDraft:
+        statement = found.statement
+        assert statement is not None
+        content = dated(finished(own_words(statement.content, by_user=True)), found.message.at)
+        kind = sorts.kind_of(statement)
+        importance = by_kind(IMPORTANCE_BY_KIND, kind)
         return _extracted(
             found.message,
             content,
-            found.kind,
-            round(by_kind(IMPORTANCE_BY_KIND, found.kind) * min(1.0, share), 3),
+            kind,
+            USER_WARNING_IMPORTANCE if kind == "warning" else importance,
+            USER_CONFIDENCE,
+            sort=sorts.sort_of(statement, is_doubtful=found.is_doubtful),
+            rules=sorted(statement.marks),
+            signals=(USER_INTENT,),
+            files=self._files_of(found),
+            tags=(*((CORRECTION,) if statement.has(*_CORRECTING) else ()), *_tags(content)),
+        )
+
+    def _files_of(self, found: _Found) -> tuple[str, ...]:
+        """Return the files that a statement names, else those that the turn after it changed."""
+        return self._edits.files_named(found.content) or tuple(self._touched.get(found.turn, ()))[:MAX_FILES]
+
+    def _reported(self, found: _Found, judged: JudgedPassage) -> ExtractedDraft:
+        content = dated(finished(found.content), found.message.at)
+        kind, tags = evidence.kind_of(judged)
+        is_headless = judged.passage.is_item and not judged.passage.subject and compiled(_NO_SUBJECT).match(content)
+        is_sure = not found.is_doubtful and not self._is_chat and not is_headless
+        is_evident = judged.points >= evidence.EVIDENT and is_sure
+        share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
+        return _extracted(
+            found.message,
+            content,
+            kind,
+            round(by_kind(IMPORTANCE_BY_KIND, kind) * min(1.0, share), 3),
             AGENT_CONFIDENCE,
-            rules=found.judged.features,
+            sort=sorts.EVIDENT if is_evident else sorts.FINDING,
+            rules=judged.features,
             files=self._edits.files_named(content),
-            tags=(*found.tags, *_tags(content)),
+            tags=(*tags, *_tags(content)),
         )
 
     def _unfinished(self) -> Iterator[ExtractedDraft]:
@@ -458,22 +279,19 @@ class Conversation:
             return
         message, asked = self._request[0], elided(self._request[1])
         content = dated(f"Not finished: {finished(own_words(asked))}", message.at)
-        gist = Gist.of(asked)
-        if len(gist.words) < MIN_ASKED_WORDS or len(content) > MAX_CHARS or self._told.has(gist):
-            return
-        importance = by_kind(IMPORTANCE_BY_KIND, "progress")
-        yield _extracted(
-            message, content, "progress", importance, AGENT_CONFIDENCE, rules=("interrupted",), tags=(OPEN,)
-        )
+        if len(things_in(asked)) >= MIN_ASKED_THINGS and len(content) <= MAX_CHARS:
+            importance = by_kind(IMPORTANCE_BY_KIND, "progress")
+            about: dict[str, Any] = {"sort": sorts.STATEMENT, "rules": ("interrupted",), "tags": (OPEN,)}
+            yield _extracted(message, content, "progress", importance, AGENT_CONFIDENCE, **about)
 
     # ---- tools ----
 
     def _read_call(self, message: Message) -> None:
         self._calls.append(message)
-        self._has_acted = True
         for edit in edits_in(message):
-            self._failures.changed(*self._edits.add(edit))
-            self._work_until = len(self._found)
+            path, lines = self._edits.add(edit)
+            self._failures.changed(path, lines)
+            self._touched.setdefault(self._turn, {})[path] = None
 
     def _read_result(self, message: Message) -> None:
         if message.name == CONTEXT:  # it answers no call
@@ -483,9 +301,8 @@ class Conversation:
             return
         is_error = message.is_error
         for failure in self._failures.ran(command, text.without_delivered(message.content), is_error=is_error):
-            self._work_until = len(self._found)
             if drafts := tuple(self._resolved(failure, message)):
-                self._fixes.append(_FixedError.of(drafts, failure, self._turn))
+                self._add(drafts[-1].draft.content, message, FIX_POINTS, fix=drafts)
         if not is_error and not self._failures.has_just_failed:
             self._commands.ran(command)
             self._last_ran = message
@@ -505,6 +322,7 @@ class Conversation:
                 "convention",
                 by_kind(IMPORTANCE_BY_KIND, "convention") * AGENT_SHARE,
                 AGENT_CONFIDENCE,
+                sort=sorts.COMMAND if folder or " " in command else sorts.FINDING,  # else the name of a program
                 rules=("works",),
                 tags=(COMMAND,),
                 topic=f"command:{command}",
@@ -518,7 +336,6 @@ class Conversation:
             return
         content = self._edits.shorten(fix.content)
         error = self._edits.shorten(f"`{failure.command}` failed: {failure.message.rstrip('.')}.")
-        self._told.add(Gist.of(content))
         self._recommended.add(failure.instead)
         fields: dict[str, Any] = {
             "files": tuple(dict.fromkeys(failure.changed))[:MAX_FILES],
@@ -528,7 +345,15 @@ class Conversation:
         if not fix.names_error and is_telling(failure.message):
             tags = _tags(failure.message)
             yield _extracted(
-                message, error[:MAX_CHARS], "error", importance, confidence, rules=("failed",), tags=tags, **fields
+                message,
+                error[:MAX_CHARS],
+                "error",
+                importance,
+                confidence,
+                sort=sorts.FIX,
+                rules=("failed",),
+                tags=tags,
+                **fields,
             )
         yield _extracted(
             fix.told_in or message,
@@ -536,6 +361,7 @@ class Conversation:
             "error",
             importance,
             confidence,
+            sort=sorts.FIX,
             rules=("fixed",),
             signals=(ERROR_RESOLUTION,),
             tags=(FIX, *_tags(content)),
@@ -544,50 +370,38 @@ class Conversation:
         )
 
 
-MIN_ASKED_WORDS = 2
-
-
-_WISHING = frozenset(("user", "rather"))  # "The user would rather have …"
-
-
-def _takes_place_of(clause: Clause, choice: str) -> bool:
-    """Match a choice that the clause replaces: it has the old thing, not the new one, and the same subject."""
-    others = clauses_of(choice)
-    keys = frozenset(key for each in others for key in each.keys)
-    if not clause.replaced <= keys or any(each.denies or each.replaced for each in others):
+def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:
+    """Return True if a statement objects to what the agent said or did in the turn before it."""
+    if found.statement is not None:
         return False
-    new = clause.keys - clause.replaced - _WISHING
-    return len(new) <= 1 or (not new.isdisjoint(keys) and not new <= keys)
+    if statement.has("objects"):
+        return True
+    is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
+    return bool(found.fix) and is_instead
 
 
-def _decisions_of(plan: Sequence[Passage]) -> list[str]:
-    """Return the items under a heading such as "Decisions", then the passages with the most evidence."""
-    deciding = rules()["deciding_heading"]
-    decided = (each for each in plan if any(deciding.fits(lowered(heading)) for heading in each.headings))
-    items = [each.text for each in decided if each.is_item and len(each.text) <= MAX_CHARS][:MAX_OF_A_PLAN]
-    judged = sorted(filter(None, map(judge, plan)), key=lambda each: -each.points)
-    others = [each.content for each in judged if each.points >= evidence.THRESHOLD]
-    return [*items, *others[: MAX_OF_A_PLAN - len(items)]]
+def _call_wrong(things: frozenset[str], findings: Sequence[_Found]) -> None:
+    for found in findings:
+        found.is_doubtful = True
+        found.is_over |= not things.isdisjoint(found.values.things)
 
 
-def _with_following(content: str, sentence: str, following: str) -> tuple[str, bool]:
-    """Join the next sentence to a statement if it continues it. Return the text, and whether it was joined."""
-    if not following or elided(following) != following or not continues(sentence, following):
-        return content, False
-    longer = f"{content} {finished(following)}"
-    return (longer, True) if len(longer) <= MAX_CHARS else (content, False)
+def _close_open_ends(report: Gist, findings: Sequence[_Found]) -> None:
+    for found in findings:
+        if rules()["open_end"].fits(lowered(found.content)):
+            found.is_over |= report.corrects(Gist.of(found.content))
 
 
-def _has_subject(passage: Passage, content: str) -> bool:
-    """Return True if the subject of a passage is in its words, in its topic or in a heading above it."""
-    if points_back(content) and not passage.topic:
-        return False
-    return not passage.is_item or not lacks_subject(content) or bool(_subject(passage))
-
-
-def _subject(passage: Passage) -> str:
-    """Return the subject of a list item that names none; a heading such as "Changes" does not count."""
-    return "" if rules()["dull_heading"].fits(lowered(passage.subject)) else passage.subject
+def _in_full(judged: JudgedPassage) -> str:
+    """Return the passage, or its best part if it is long, with the heading that names its subject."""
+    passage = judged.passage
+    is_whole = len(judged.content) < MOST_OF_A_PASSAGE * len(passage.text) <= MOST_OF_A_PASSAGE * evidence.MAX_CHARS
+    content = own_words(passage.text if is_whole else judged.content)
+    head = passage.subject
+    is_named = not head or head.lower() in content.lower() or rules()["dull_heading"].fits(lowered(head))
+    if is_named or len(head) + len(content) > MAX_CHARS:
+        return content
+    return f"{head}: {content[:1].lower() if content[1:2].islower() else content[:1]}{content[1:]}"
 
 
 def _extracted(
@@ -597,6 +411,7 @@ def _extracted(
     importance: float,
     confidence: float,
     *,
+    sort: str,
     rules: Sequence[str],
     signals: tuple[str, ...] = (),
     data: dict[str, Any] | None = None,
@@ -615,7 +430,7 @@ def _extracted(
         created_at=message.at,
         tier="session",
         source=source,
-        data={**(data or {}), "rules": list(rules)},
+        data={**(data or {}), "rules": list(rules), "sort": sort},
         **fields,
     )
     return ExtractedDraft(draft, message.id, signals)
@@ -623,7 +438,7 @@ def _extracted(
 
 def _last_question(read: Sequence[Passage]) -> str:
     spoken = [sentence for passage in read for sentence in passage.sentences]
-    return elided(next((each for each in reversed(spoken) if each.endswith("?")), ""))
+    return elided(next((each for each in reversed(spoken) if each.endswith(("?", "？"))), ""))
 
 
 def _tags(content: str) -> tuple[str, ...]:

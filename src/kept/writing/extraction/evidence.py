@@ -19,6 +19,7 @@ from kept.writing.extraction.statements import without_praise
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MIN_CHARS = 40
 THRESHOLD = 6
+EVIDENT = 9  # that many are told without a judge
 
 # The features for and against a passage. Round numbers: two good reasons and a name from code are enough.
 POINTS = {
@@ -27,12 +28,10 @@ POINTS = {
     "reason": 2,
     "limit": 2,  # something does not work, or only under a condition
     "finding": 2,
-    "says_so": 2,  # it calls itself the root cause, or the choice that was made
     "place": 2,
     "choice": 3,
     "working_command": 1,
     "dull_heading": -2,  # "Verification", "Files changed"
-    "report": -2,  # git has the changes
 }
 _WORDS_AND_CODE = r"`[^`\n]{2,120}`|[^\s`]+"
 _NAME = (
@@ -114,7 +113,7 @@ def _best_part(sentences: Sequence[str]) -> list[str]:
 
 
 _BY_NAMES = ("names_code", "names_much_code")  # for the first name from code, and for the second
-_MORE = ("finding", "says_so", "place", "choice", "working_command", "report")
+_MORE = ("finding", "place", "choice", "working_command")
 
 
 def _features(content: str, headings: Sequence[str]) -> list[str]:
@@ -146,6 +145,6 @@ def kind_of(judged: JudgedPassage) -> tuple[str, tuple[str, ...]]:
 def explains(sentence: str) -> bool:
     """Match a sentence of an agent that gives the cause of a failure, not one about its plans or results."""
     known, said = rules(), lowered(sentence)
-    if said.endswith(("?", ":")) or known["report"].fits(said) or known["passing"].fits(said):
+    if said.endswith(("?", ":")) or known["passing"].fits(said):
         return False
     return any(known[name].fits(said) for name in ("reason", "finding", "limit"))

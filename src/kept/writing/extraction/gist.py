@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from kept import text
 from kept.writing.extraction.evidence import names_in
-from kept.writing.extraction.statements import things
+from kept.writing.last_word import things_in
 
 SAME_WORDS = 0.5  # of the words of the shorter one: two statements that share more say the same
 SAME_NAMES = 1  # names from code: two statements that share more are about the same
-NEW_WORDS = 0.5  # the least share of a statement's words that no other statement has
+SAME_SHARE = 0.6  # of the words of the shorter one: it says the same
 
 
 class Gist(Struct, frozen=True):
@@ -27,14 +27,11 @@ class Gist(Struct, frozen=True):
     @lru_cache(maxsize=512)  # a statement is looked at when it is found, chosen and compared
     def of(content: str) -> "Gist":
         names = frozenset(name.lower().split(":")[0].strip("()") for name in names_in(content))
-        return Gist(names, frozenset(things(content)))
+        return Gist(names, things_in(content))
 
-    def is_same(self, other: "Gist") -> bool:
-        """Match two statements about the same subject."""
-        shared = len(self.names & other.names)
-        fewest = min(len(self.names), len(other.names))
-        common = len(self.words & other.words) / max(1, min(len(self.words), len(other.words)))
-        return shared > SAME_NAMES or common >= SAME_WORDS or (0 < fewest <= 2 * shared and common >= SAME_WORDS / 2)
+    def says(self, other: "Gist") -> bool:
+        """Return True if one of two statements has most of the words of the other."""
+        return len(self.words & other.words) >= SAME_SHARE * max(1, min(len(self.words), len(other.words)))
 
     def corrects(self, earlier: "Gist") -> bool:
         """Match a correction of an earlier statement, or a report on it: most of its names, or two of them."""
@@ -47,20 +44,3 @@ class Gist(Struct, frozen=True):
         others = {part for name in other.names for part in text.words(name)}
         shared = (self.words | parts) & (other.words | others)
         return bool(self.names & other.names) or bool(shared & (parts | others)) or len(shared) >= 2
-
-
-class KeptStatements:
-    """The statements that were kept so far."""
-
-    def __init__(self) -> None:
-        self._gists: dict[Gist, None] = {}
-        self._words: set[str] = set()
-
-    def add(self, gist: Gist) -> None:
-        self._gists[gist] = None
-        self._words |= gist.words
-
-    def has(self, gist: Gist) -> bool:
-        """Return True if a statement is about the same as an earlier one, or has too few new words."""
-        new = len(gist.words - self._words)
-        return new < NEW_WORDS * len(gist.words) or any(map(gist.is_same, self._gists))

@@ -1,34 +1,26 @@
-"""Decide if a user's sentence is worth keeping, by the rules of the cue files. The decision is `rule_for`.
+"""Match the ways to speak of `cues.txt`: the features of an agent's sentence, by the name of a rule.
 
-Used by extraction. The rules are data, in `cues/`: one file for each language, each with lines for the same rules
-(decision, correction, reason, plan, guess, …). `en.txt` explains the format and gives a rule its kind and rank. Rule: a
-name, a kind and its marks stand once, in English; another language only adds ways to say it.
+Used by extraction. The rules are data; `cues.txt` explains its format.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
 
-from kept.text import compiled
-from kept.writing.speech import elided, masked
-
-LANGUAGES = ("en", "de", "fr", "es")
 # These rules together are the rule `passing`, which is asked of every sentence of an agent.
-PASSING = ("plan", "process", "offer", "praise", "guess", "results", "bookkeeping", "log_line")
+PASSING = ("plan", "process", "guess", "results")
 _WELL_END = r"[,.:!—–-]* )*"  # of <well>: words that may stand before a way to say something
-_FOLDER = Path(__file__).parent / "cues"
+_CUES = Path(__file__).parent / "cues.txt"
 
 
 class SentenceRule(Struct, frozen=True):
-    """A way to speak, by name; with a kind if it makes a sentence worth keeping when a user says it."""
+    """A way to speak, by name."""
 
     name: str
     ways: re.Pattern[str]
-    kind: str = ""
-    tag: str | None = None
 
     def fits(self, lowered: str) -> bool:
         return self.ways.search(lowered) is not None
@@ -36,42 +28,25 @@ class SentenceRule(Struct, frozen=True):
 
 @cache
 def rules() -> dict[str, SentenceRule]:
-    """Return all rules by name, in the order of their rank."""
-    heads: dict[str, str] = {}
-    ways: dict[str, list[str]] = {}
-    for language in LANGUAGES:
-        for name, head, lines in _sections((_FOLDER / f"{language}.txt").read_text("utf-8")):
-            heads.setdefault(name, head)
-            ways.setdefault(name, []).extend(lines)
+    """Return all rules by name."""
+    ways = dict(_sections(_CUES.read_text("utf-8")))
     ways["passing"] = [way for name in PASSING for way in ways[name]]
-    return {name: _rule(name, heads.get(name, ""), ways[name]) for name in ways}
+    return {name: SentenceRule(name, phrases("\n".join(lines))) for name, lines in ways.items()}
 
 
-def _rule(name: str, head: str, ways: list[str]) -> SentenceRule:
-    kind, *marks = head.split() or [""]
-    tag = "correction" if "correction" in marks else None
-    return SentenceRule(name, phrases("\n".join(ways)), kind, tag)
-
-
-def _sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Read the rules of a file: name, kind and marks, ways to say it with their shorthands written out."""
+def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Read the rules of a file: name, and ways to say it with their shorthands written out."""
     shorthands: dict[str, str] = {}
-    name = head = ""
     lines: list[str] = []
     for line in text.split("\n"):
-        if line.startswith(("#", "<")) or not line.strip():
-            short, is_one, meaning = line.partition(" = ")
-            if is_one and short.startswith("<"):
-                shorthands[short] = _written_out(meaning, shorthands)
-        elif not line.startswith(" "):
-            if name:
-                yield name, head, lines
-            name, _, head = line.partition(":")
-            lines = []
-        else:
+        if line.startswith("<"):
+            short, _, meaning = line.partition(" = ")
+            shorthands[short] = meaning
+        elif line.startswith("    "):
             lines.append(_written_out(line[4:], shorthands))
-    if name:
-        yield name, head, lines
+        elif line.strip() and not line.startswith("#"):
+            lines = []
+            yield line.partition(":")[0], lines
 
 
 def _written_out(way: str, shorthands: dict[str, str]) -> str:
@@ -103,64 +78,3 @@ def _opening_of(way: str) -> str:
 def lowered(sentence: str) -> str:
     """Convert the sentence to the form that the lines of a rule expect."""
     return sentence.lower().replace("’", "'").replace("‘", "'")
-
-
-USER_RULES = tuple(
-    "remember corrected_fact warning correction reproach decision preference wish request setting "
-    "changed told stated".split()
-)
-NOTHING_TO_KEEP = ("quotation", "plan")
-
-
-def rule_for(sentence: str) -> SentenceRule | None:
-    """Return the rule that makes a user's sentence worth keeping; None for questions, plans, guesses and the rest.
-
-    The first of USER_RULES that fits counts, unless a row of EXCEPTIONS applies. Quoted text is no reason to keep it.
-    """
-    sentence = masked(sentence)
-    said = lowered(sentence).rstrip(".! ")
-    known = rules()
-    if said.endswith(":"):
-        return None
-    if said.endswith("?"):
-        return known["request"] if known["request"].fits(said) else None  # any other question states nothing
-    if any(known[name].fits(said) for name in NOTHING_TO_KEEP):
-        return None
-    rule = _first_rule(sentence, said)
-    return None if rule is None or _is_exception(rule, said) else rule
-
-
-def _first_rule(sentence: str, said: str) -> SentenceRule | None:
-    known = rules()
-    rule = next((known[name] for name in USER_RULES if known[name].fits(said)), None)
-    return known["stated"] if rule is None and compiled(_GIVES_VALUE).match(sentence) else rule
-
-
-def _is_exception(rule: SentenceRule, said: str) -> bool:
-    return any(concerns(rule) and rules()[name].fits(said) for name, concerns in EXCEPTIONS)
-
-
-# Words that make a sentence worthless in spite of a rule: their name in the cue files, and the rules that they concern.
-_SURE = ("remember", "corrected_fact", "correction", "reproach", "decision")  # a "probably" in it is only politeness
-EXCEPTIONS: tuple[tuple[str, Callable[[SentenceRule], bool]], ...] = (
-    ("guess", lambda rule: rule.name not in _SURE),
-    ("fleeting", lambda rule: rule.kind in ("preference", "warning")),
-    ("symptom", lambda rule: rule.name in ("changed", "stated")),
-    ("away", lambda rule: rule.kind == "fact"),
-)
-
-
-def may_change(sentence: str) -> bool:
-    """Match a sentence without a cue that may change a known fact: no question, no plan, no guess."""
-    if elided(sentence) != sentence:  # then it may only ask about its quotation
-        return False
-    said = lowered(sentence).rstrip(".! ")
-    known = rules()
-    return not said.endswith(("?", ":")) and not any(known[name].fits(said) for name in (*NOTHING_TO_KEEP, "guess"))
-
-
-# "The default locale is en-US": a short value that is no plain word.
-_GIVES_VALUE = (
-    r"(?:[Tt]he|[Oo]ur|[Mm]y)(?: [\w./'-]+){1,6}? (?:is|are)(?: now| still| called)? (?=\S{0,40}[A-Z0-9/_`])"
-    r"[^\s,]+(?: [^\s,]+){0,3}$"
-)

@@ -1,0 +1,79 @@
+"""Find the option that a short answer chooses: "B", "the second one", "the latter", "like the shops".
+
+Used by extraction. Rule: an answer is kept with the text of its option and the question, or not at all.
+"""
+
+from collections.abc import Sequence
+
+from kept.text import compiled, sentences
+from kept.writing.last_word import things_in
+
+MAX_ASKED_CHARS = 600  # options stand at the end
+MAX_OPTION_CHARS = 200
+MAX_ANSWER_WORDS = 6  # a longer answer says itself what it means
+_MARKED = r"(?i)(?:^|(?<=[\s:;,]))[\(\[]?([a-e]|[1-9])[.):\]]\s+"
+_ORDINALS = (
+    r"first|former|1st|erste\w*|premi\w+|primer[oa]?|primeir[oa]",
+    r"second|2nd|zweite\w*|deuxième|second[e]?|segund[oa]",
+    r"third|3rd|dritte\w*|troisième|tercer[oa]?|terceir[oa]",
+)
+_LAST = r"latter|last|letzte\w*|dernier\w*|últim[oa]"
+_CHOICE = (
+    r"(?i)^(?:(?:ok|yes|fine|then|let's (?:take|do|go with)|i(?:'d| would)? (?:take|prefer|say)|option|variant|number"
+    r"|take|go with|lieber|bitte)[,:]? )*"
+    r"(?:the |die |den |das |le |la |el |o |a )?(?:(?P<sign>[a-e]|[1-9])(?=$|[\s.,:;!)])|(?P<word>{ordinals}"
+    r"|{last})(?: one| option)?\b)"
+).format(ordinals="|".join(_ORDINALS), last=_LAST)
+_EITHER = (
+    r"(?i)(?:\beither\b|\bentweder\b)?\s*(?P<left>[^,.:;?]{3,60}?)(?:,[^?]{0,60}?)?,? (?:or|oder|ou) "
+    r"(?P<right>[^,.;?]{3,90})"
+)
+
+
+def options_in(asked: str) -> list[str]:
+    """Return the options that a text offers: marked by letters or numbers, or joined by "or"."""
+    asked = asked[-MAX_ASKED_CHARS:]
+    marks = list(compiled(_MARKED).finditer(asked))
+    if len(marks) > 1:
+        ends = [mark.start() for mark in marks[1:]] + [len(asked)]
+        found = [asked[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
+        return [_first_thought(option) for option in found]
+    if not any(word in asked for word in (" or ", " oder ", " ou ")):
+        return []
+    either = compiled(_EITHER).search(asked)
+    return [either["left"].strip(), either["right"].strip()] if either else []
+
+
+def chosen_option(answer: str, options: Sequence[str]) -> tuple[str, str] | None:
+    """Return the option that an answer chooses, and the rest of the answer; None if it chooses none."""
+    if len(options) < 2:
+        return None
+    choice = compiled(_CHOICE).match(answer)
+    if choice is None:
+        return _named_option(answer, options)
+    number = _number_of(choice["sign"], choice["word"], len(options))
+    return (options[number], answer[choice.end() :].lstrip(" ,.:;!—–-")) if number < len(options) else None
+
+
+def _number_of(sign: str | None, word: str | None, count: int) -> int:
+    if sign:
+        return int(sign) - 1 if sign.isdigit() else ord(sign.lower()) - ord("a")
+    if compiled(rf"(?i)(?:{_LAST})").fullmatch(word or ""):
+        return count - 1
+    return next(
+        (at for at, words in enumerate(_ORDINALS) if compiled(rf"(?i)(?:{words})").fullmatch(word or "")), count
+    )
+
+
+def _named_option(answer: str, options: Sequence[str]) -> tuple[str, str] | None:
+    """Return the one option that shares a word with a short answer."""
+    head, _, rest = answer.partition(".") if ". " in answer else answer.partition(",")
+    if len(head.split()) > MAX_ANSWER_WORDS:
+        return None
+    sharing = [option for option in options if things_in(head) & things_in(option)]
+    return (sharing[0], rest.strip()) if len(sharing) == 1 else None
+
+
+def _first_thought(option: str) -> str:
+    """Return an option without the sentences behind it."""
+    return (sentences(option) or [""])[0].strip(" ,;.")[:MAX_OPTION_CHARS]

@@ -1,0 +1,201 @@
+"""Turn the messages of a user into statements: one thought each, with what is needed to understand it.
+
+Used by extraction. A message is read sentence by sentence (`grammar.read`). A sentence that continues the one before is
+joined to it; an answer gets its question and the text of its option; a sentence that points back gets its context.
+Rule: everything a user states is returned, with points; `conversation` chooses.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from kept.model import Message
+from kept.text import compiled
+from kept.writing.extraction.answers import chosen_option, options_in
+from kept.writing.extraction.evidence import names_in
+from kept.writing.extraction.passages import Passage
+from kept.writing.extraction.statements import finished, is_only_emphasis
+from kept.writing.grammar import Reading, read
+from kept.writing.last_word import things_in
+from kept.writing.speech import ELISION, elided
+
+MAX_CHARS = 500
+MAX_CONTEXT_CHARS = 240
+SHORT_WORDS = 6  # an answer of so few words needs its question
+MIN_THINGS = 2
+MIN_REST_CHARS = 3  # of an answer behind its choice
+
+# Two thoughts in one sentence: each has a subject of its own.
+_TWO_THOUGHTS = (
+    r"; |,? (?=(?:so |and )?(?:can|could|would|will) you\b[^?]*\?$)|, (?:and|und|et|y|e) "
+    r"(?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
+)
+
+_PRONOUN_OBJECT = r"(?i)\b(?:do|use|like|want|take|keep) (?:that|it|this|them)\b"
+
+POINTS = {
+    "states": 6,
+    "orders": 2,
+    "standing": 3,
+    "recalls": 4,
+    "warns": 3,
+    "rule": 2,
+    "prohibits": 2,
+    "decides": 2,
+    "change": 2,
+    "objects": 1,
+    "contrasts": 2,
+    "names_self": 3,
+    "reason": 2,
+    "answer": 2,
+    "personal": 2,
+    "guess": -3,
+    "fleeting": -3,
+    "symptom": -3,
+    "wish": -2,
+    "undo": -1,
+}
+NAMES_POINTS = 1
+_SAYS_ENOUGH = {"contrasts", "prohibits", "rule", "decides", "change", "names_self"}
+SHORT_POINTS = -3  # fewer than MIN_THINGS things, and no answer
+
+
+class Statement(Struct, frozen=True):
+    """A statement of the user: its text, the sentence that it is made of, its marks and its points."""
+
+    content: str
+    said: str  # without its context
+    message: Message
+    marks: frozenset[str]
+    points: int
+    needs_context: bool = False  # the context is another speaker's
+
+    def has(self, *names: str) -> bool:
+        return not self.marks.isdisjoint(names)
+
+
+class Context(Struct):
+    """What was said before a message of the user: by the agent, and the user's last question."""
+
+    agent: str = ""  # the last sentence
+    asked: str = ""  # the whole text in which options may stand
+    question: str = ""  # the agent's
+    own_question: str = ""
+
+
+def statements_in(
+    message: Message, read_passages: Sequence[Passage], context: Context, *, is_chat: bool
+) -> Iterator[Statement]:
+    """Return the statements of a message."""
+    before = ""
+    is_first = True
+    first = read(read_passages[0].sentences[0])
+    if first.act == "reacts" and (answer := _answer(first.text, context)) and answer.sort == "option":
+        marks = {"states", "answer", "option", *first.marks}  # "the latter please"
+        yield Statement(answer.text, first.text, message, frozenset(marks), _points(answer.text, marks))
+    for passage in read_passages:
+        for text, marks in _thoughts(passage, is_chat=is_chat):
+            answer = _answer(text, context) if is_first else None
+            is_first = False
+            content, needs = (answer.text, False) if answer else _understandable(text, marks, before, context)
+            marks |= {"answer", answer.sort} if answer else set()
+            marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
+            content = content.replace(ELISION, "").strip() if _is_own(content, marks) else ""
+            if "asks" not in marks and content and len(content) <= MAX_CHARS:
+                yield Statement(content, text, message, frozenset(marks), _points(text, marks), needs)
+            before = text
+
+
+def _is_own(content: str, marks: set[str]) -> bool:
+    """Return False for a sentence that hands over the words of others, or only asks something about a quotation."""
+    if content.rstrip(f". {ELISION}").endswith(":"):
+        return False
+    return elided(content) == content or not marks.isdisjoint(_SAYS_ENOUGH | {"recalls", "warns", "standing"})
+
+
+def _is_about_self(marks: set[str]) -> bool:
+    return "names_self" in marks or ("first_person" in marks and not marks & {"wish", "orders"})
+
+
+def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str]]]:
+    """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
+    text, marks, carried = "", set[str](), frozenset[str]()  # carried: "That's wrong." before what is right
+    for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
+        if sentence.rstrip(f" {ELISION}").endswith((":", "：")):
+            continue  # it introduces the words of others
+        found = read(sentence)
+        if text and is_only_emphasis(sentence):
+            marks.add("recalls")
+            continue
+        if text and _continues(found, text, marks, is_chat=is_chat):
+            text = f"{finished(text)} {finished(found.text)}"
+            marks |= found.marks - {"points_back", "fleeting", "symptom"}
+            continue
+        if text:
+            yield finished(text), marks
+        text, marks = "", set()
+        if found.act in ("states", "orders"):
+            text, marks = found.text, {found.act, *found.marks, *carried}
+        carried = found.marks & {"objects", "undo"} if found.act == "reacts" else frozenset()
+        if found.act == "asks":
+            yield sentence, {"asks"}
+    if text:
+        yield finished(text), marks
+
+
+def _continues(found: Reading, before: str, marks: set[str], *, is_chat: bool) -> bool:
+    """Match a sentence that goes on about the one before. In a chat people change the subject with each sentence."""
+    if found.act not in ("states", "orders") or len(before) + len(found.text) > MAX_CONTEXT_CHARS:
+        return False
+    if found.has("points_back"):
+        return True
+    if found.has("symptom", "fleeting") and not found.has("rule", "change"):
+        return False
+    is_plain_order = "orders" in marks and not marks & {"rule", "reason", "contrasts"}
+    if "points_back" in marks or (is_plain_order and found.has("rule", "standing")):
+        return False
+    things = things_in(found.text)
+    return not is_chat or len(things) < MIN_THINGS or bool(things & things_in(before))
+
+
+class Answer(NamedTuple):
+    """An answer with its question; its sort is `option` if it chooses one that was offered."""
+
+    text: str
+    sort: str
+
+
+def _answer(text: str, context: Context) -> Answer | None:
+    """Return an answer with its question and the text of its option; None if the text answers nothing."""
+    question = (context.question or context.own_question)[-MAX_CONTEXT_CHARS:]
+    is_short = len(text.split(".")[0].split(",")[0].split()) <= SHORT_WORDS
+    if is_short and (chosen := chosen_option(text, options_in(context.asked))):
+        option, rest = chosen
+        parts = (question, finished(option), finished(rest) if len(rest) > MIN_REST_CHARS else "")
+        return Answer(" ".join(filter(None, parts)), "option")
+    is_fragment = len(text.split()) <= SHORT_WORDS and bool(things_in(text))
+    if context.question and is_fragment and not read(text).has("first_person"):
+        return Answer(f"{question} {text}", "fragment")
+    return None
+
+
+def _understandable(text: str, marks: set[str], before: str, context: Context) -> tuple[str, bool]:
+    """Return the text with what it points to, and whether that is another speaker's."""
+    is_clear = len(things_in(text)) >= MIN_THINGS or not marks.isdisjoint(_SAYS_ENOUGH)
+    if is_clear and "points_back" not in marks and not compiled(_PRONOUN_OBJECT).search(text):
+        return text, False
+    if before and not before.endswith("?"):
+        return f"{finished(before)} {text}", False
+    if "points_back" not in marks and len(things_in(text)) and not context.agent:
+        return text, False
+    is_vague = not context.agent or read(context.agent).has("points_back")
+    around = context.question or (context.own_question if is_vague else "") or context.agent
+    return (f"{around[-MAX_CONTEXT_CHARS:]} {text}", True) if around else (text, "points_back" in marks)
+
+
+def _points(text: str, marks: set[str]) -> int:
+    points = sum(POINTS.get(name, 0) for name in marks if name != "symptom" or "states" in marks)
+    points += NAMES_POINTS if names_in(text) else 0
+    is_short = len(things_in(text)) < (MIN_THINGS if marks.isdisjoint(_SAYS_ENOUGH) else 1)
+    return points + (SHORT_POINTS if is_short and "answer" not in marks else 0)

@@ -1,0 +1,48 @@
+"""The sorts of proposals, and which of them are told without a judge.
+
+Used by extraction. Rule: only what a listener would act on without asking back is told unjudged.
+"""
+
+from kept.proposals import ABOUT_SELF, COMMAND, EVIDENT, FINDING, FIX, STANDING_ORDER, STATEMENT
+from kept.text import compiled
+from kept.writing.extraction.said import Statement
+
+__all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "STATEMENT", "kind_of", "sort_of"]
+
+RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "contrasts")
+_STATES = r"(?i)\b(?:is|are|was|were|runs?|uses?|has|have|lives?|goes|comes|reads?|deploy|port|version|branch)\b|'s\b"
+MAX_ORDER_CHARS = 160  # a longer text describes a task
+
+
+def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
+    """Return the sort of a statement of the user."""
+    if is_doubtful or statement.needs_context or statement.has("guess", "fleeting"):
+        return STATEMENT
+    if statement.has("personal"):
+        return ABOUT_SELF
+    if statement.has("recalls", "warns"):
+        return STANDING_ORDER
+    if statement.has("answer") and statement.has("option"):
+        return STANDING_ORDER
+    if statement.has("symptom", "wish", "undo") or len(statement.content) > MAX_ORDER_CHARS:
+        return STATEMENT
+    if statement.has("orders"):
+        is_rule = statement.has("standing", "prohibits", "rule", "reason", "contrasts") and not statement.has("change")
+    else:
+        is_rule = statement.has(*RULE_MARKS)
+    return STANDING_ORDER if is_rule else STATEMENT
+
+
+def kind_of(statement: Statement) -> str:
+    """Return the kind of memory that a statement makes: the first that fits."""
+    if statement.has("objects", "contrasts") and (statement.has("orders") or not statement.has("decides")):
+        is_fact = compiled(_STATES).search(statement.said) is not None and not statement.has("orders", "prohibits")
+        return "fact" if is_fact else "preference"
+    return next((kind for kind, marks in _KINDS if statement.has(*marks)), "fact")
+
+
+_KINDS = (
+    ("warning", ("warns",)),
+    ("decision", ("decides", "answer")),
+    ("preference", ("prefers", "orders", "prohibits", "standing")),
+)
