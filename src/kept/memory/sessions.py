@@ -22,6 +22,7 @@ from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import FindingsUpdate, findings_of, promote, summarized, take
+from kept.memory.judge import Judgement, answer_from, list_of, settle
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn
@@ -32,7 +33,7 @@ from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, P
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
 from kept.projects.files import check_session_name as check_session_name
-from kept.proposals import Proposal, proposals_in
+from kept.proposals import Proposal
 from kept.storage.shared import random_hex
 from kept.text import without_delivered
 from kept.upkeep import decisions
@@ -342,8 +343,13 @@ class OpenSession(Handle):
         return found
 
     def propose(self) -> list[Proposal]:
-        """Return the numbered proposals of this session: what the rules took from it, in the order it was said."""
-        return proposals_in(self.findings())
+        """Return the findings of this session that wait for a judge, numbered in the order in which they were said."""
+        return list_of(self._context, self._storage, self.id).proposals
+
+    def judge(self, answer: Mapping[str, Any]) -> Judgement:
+        """Settle the proposals of this session: `keep`, `drop`, `rewrite` and `add`, as `memory_judge` takes them."""
+        asked = list_of(self._context, self._storage, self.id)
+        return settle(self._context, self._storage, asked, answer_from(answer, asked))
 
     @verb("session.record")
     def record(self) -> dict[str, Any]:
