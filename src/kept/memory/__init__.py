@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kept.memory.documents import Documents
     from kept.memory.erase import Erasable
     from kept.memory.imports import ImportedTranscript
+    from kept.memory.judging import Addition, JudgeList, Judgement
     from kept.memory.look import Look
     from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Vectors
     from kept.memory.narratives import ListedNarrative, Narrative
@@ -408,6 +409,29 @@ class Kept:
         return perform(
             self._context, verbs.contradictions.RESOLVE, verbs.contradictions.Resolve(conflict=conflict, keep=keep)
         )
+
+    def proposals(self, session: str | None = None) -> "JudgeList":
+        """Return the numbered statements of a session that wait for a judge: the oldest list, or that of `session`."""
+        return perform(self._context, verbs.judge.PROPOSALS, verbs.judge.NextList(session=session))
+
+    def judge(
+        self,
+        list: str,
+        *,
+        keep: Sequence[int] = (),
+        drop: Sequence[int] = (),
+        rewrite: Mapping[int, str] | None = None,
+        add: "Sequence[Addition]" = (),
+    ) -> "Judgement":
+        """Settle a list of `proposals` by its code: which statements hold, which go, and how they should read."""
+        asked = verbs.judge.Judge(
+            list=list,
+            keep=tuple(keep),
+            drop=tuple(drop),
+            rewrite={str(number): said for number, said in (rewrite or {}).items()},
+            add=tuple(add),
+        )
+        return perform(self._context, verbs.judge.JUDGE, asked)
 
     # Sessions, tasks, narratives
 

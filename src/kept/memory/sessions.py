@@ -22,7 +22,7 @@ from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import FindingsUpdate, findings_of, promote, summarized, take
-from kept.memory.judge import Judgement, answer_from, list_of, settle
+from kept.memory.judging import Judgement, answer_from, list_of, settle
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn

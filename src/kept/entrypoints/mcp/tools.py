@@ -16,6 +16,7 @@ from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import verbs
 from kept.memory.brief import memory_line, trust_mark
+from kept.memory.judging import JudgeList, Judgement
 from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
@@ -152,6 +153,16 @@ def _conflicting(call: Call, found: Sequence[Conflict]) -> str:
     return "\n".join(lines) or "No memories contradict each other."
 
 
+def _asked(_call: Call, found: JudgeList) -> str:
+    return found.text or "No session waits for a judge."
+
+
+def _judged(_call: Call, settled: Judgement) -> str:
+    parts = {"kept": settled.kept, "rewritten": settled.rewritten, "dropped": settled.dropped, "added": settled.added}
+    counts = ", ".join(f"{len(refs)} {name}" for name, refs in parts.items() if refs) or "nothing changed"
+    return f"Settled: {counts}. `kept undo` takes it back. Go on with your work."
+
+
 def _sentence(before: str) -> Callable[[Call, Memory], str]:
     return lambda _call, memory: f"{before}: {memory_line(memory)}"
 
@@ -170,6 +181,8 @@ ANSWERS: Mapping[str, Callable[[Call, Any], str]] = {
     "restore": _sentence("Restored"),
     "get": _shown,
     "why": _explained,
+    "proposals": _asked,
+    "judge": _judged,
     "conflicts": _conflicting,
     "resolve": _sentence("Settled. This one holds"),
 }

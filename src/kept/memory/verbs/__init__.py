@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kept.memory.verbs import contradictions as contradictions
     from kept.memory.verbs import erasure as erasure
     from kept.memory.verbs import exchange as exchange
+    from kept.memory.verbs import judge as judge
     from kept.memory.verbs import knowledge as knowledge
     from kept.memory.verbs import read as read
     from kept.memory.verbs import recall as recall
@@ -53,6 +54,7 @@ TOPICS = (
     "read",
     "erasure",
     "contradictions",
+    "judge",
     "switches",
     "sessions",
     "tasks",

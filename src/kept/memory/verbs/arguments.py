@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from kept.errors import InvalidInput
 from kept.settings import shown
 
-Form = Literal["string", "integer", "number", "boolean", "moment", "strings", "object", "objects", "python"]
+Form = Literal["string", "integer", "number", "boolean", "moment", "strings", "integers", "object", "objects", "python"]
 
 WORDS: Mapping[Form, str] = {
     "string": "a string",
@@ -28,6 +28,7 @@ WORDS: Mapping[Form, str] = {
     "boolean": "true or false",
     "moment": "a datetime with a time zone",
     "strings": "a list of strings",
+    "integers": "a list of whole numbers",
     "object": "an object",
     "objects": "a list of objects",
     "python": "a Python object",
@@ -35,6 +36,7 @@ WORDS: Mapping[Form, str] = {
 _SCHEMAS: Mapping[Form, Mapping[str, Any]] = {
     "moment": {"type": "string", "format": "date-time"},
     "strings": {"type": "array", "items": {"type": "string"}},
+    "integers": {"type": "array", "items": {"type": "integer"}},
     "objects": {"type": "array", "items": {"type": "object"}},
 }
 
@@ -72,7 +74,7 @@ class Argument(Struct, frozen=True, kw_only=True):
     @property
     def is_several(self) -> bool:
         """Return True if the argument takes several values."""
-        return self.form in ("strings", "objects")
+        return self.form in ("strings", "integers", "objects")
 
     def schema(self) -> dict[str, Any]:
         """Return the argument as a JSON Schema."""
@@ -207,6 +209,8 @@ def _form(kind: inspect.Type) -> Form:
         ((inspect.DictType, inspect.StructType), "object"),
     )
     if isinstance(kind, inspect.VarTupleType | inspect.ListType):
+        if isinstance(kind.item_type, inspect.IntType):
+            return "integers"
         return "objects" if isinstance(kind.item_type, inspect.DictType | inspect.StructType) else "strings"
     return next((form for types, form in forms if isinstance(kind, types)), "python")
 
@@ -277,6 +281,8 @@ def _eased(argument: Argument, value: Any) -> Any:
     if isinstance(value, str):
         read = _FROM_TEXT.get(argument.form)
         return value if read is None else read(value)
+    if argument.form == "integers" and isinstance(value, list | tuple):
+        return [_whole_number(one) if isinstance(one, str) else one for one in value]
     is_id = argument.form == "string" and isinstance(value, int) and not isinstance(value, bool)
     return str(value) if is_id else value  # an id is a number to a model
 
@@ -310,5 +316,6 @@ _FROM_TEXT: Mapping[Form, Callable[[str], Any]] = {
     "boolean": _truth,
     "moment": _moment,
     "strings": lambda value: [value],
+    "integers": lambda value: [_whole_number(one) for one in value.replace(",", " ").split()],
     "objects": lambda value: [value],
 }
