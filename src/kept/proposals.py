@@ -21,6 +21,7 @@ STATEMENT = "statement"
 FINDING = "finding"
 TOLD = frozenset({STANDING_ORDER, COMMAND, FIX, TWICE, ABOUT_SELF, CHANGE, EVIDENT})
 PROPOSAL = "proposal"
+FADE_DAYS = 30  # a proposal that nobody judges in that time is archived
 
 
 def is_proposal(memory: Memory) -> bool:

@@ -30,7 +30,8 @@ from kept.tables import (
     SHELF_LIFE_DAYS,
 )
 
-NUDGES = ("off", "once")
+JUDGES = ("next", "stop", "off")
+SEED_PROFILES = ("koshi", "praxis")  # they tell findings as their seeds did, and nobody judges them
 EXTRACTIONS = ("auto", "coding", "chat")
 UNREACHED = 10**9  # nobody reaches such a limit, so it is not shown
 MIN_LIKENESS = 0.6  # of a mistyped name and the one that was probably meant
@@ -93,7 +94,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     preset: Annotated[str, _choice(PRESETS)] = "balanced"
     quarantine_hours: Annotated[int, Meta(ge=0, le=8_760)] = 24
     redact_email: bool = True
-    nudge: Annotated[str, _choice(NUDGES)] = "off"
+    judge: Annotated[str, _choice(JUDGES)] = "next"
 
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
@@ -162,7 +163,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "preset": "How selective automatic memory is; manual: nothing is promoted or confirmed automatically.",
         "quarantine_hours": "Hours until an automatic memory is confirmed, if it was used, or else loses importance.",
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",
-        "nudge": "Whether an agent is asked, once in a session, to store what rules could not phrase (off or once).",
+        "judge": "When an agent is asked which findings hold: as the next session starts, when it stops, or off.",
     },
     "briefing": {
         "briefing_max_tokens": "Maximum tokens of a briefing.",

@@ -42,11 +42,10 @@ from kept.recall.briefing.render import render_task
 from kept.recall.briefing.render import trust_mark as trust_mark
 from kept.recall.briefing.situation import MOST_FITTING
 from kept.recall.select import MOST_MISSES
-from kept.settings import Settings
+from kept.settings import SEED_PROFILES, Settings
 from kept.tables import BRIEFING_SHARES
 from kept.writing.redact import redact
 
-SEED_PROFILES = ("koshi", "praxis")  # hooks give them as many lines as their budgets hold
 SUBAGENT_LINES = 3
 StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without lines that no longer hold
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
@@ -162,6 +161,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         head_tail=request.head_tail,
         floor=request.floor,
         is_turn=request.is_turn,
+        is_judged=context.has_judge,
     )
     return situation if request.delivery is None else _unasked(situation, context, request.delivery)
 

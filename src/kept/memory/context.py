@@ -7,7 +7,7 @@ and `write`, which ask `access`; one call is one group of events in the journal.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, wraps
@@ -35,11 +35,12 @@ from kept.model import (
     replace,
 )
 from kept.ports import ANYWHERE, Clock, Embedder, R, Reader, Stamp, Storage, Transaction
-from kept.settings import Settings
+from kept.settings import SEED_PROFILES, Settings
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
 
 if TYPE_CHECKING:
+    from kept.memory.judging import JudgeList
     from kept.memory.sessions import OpenSession
     from kept.projects.spaces import Spaces
     from kept.recall import Join, Reranker
@@ -53,6 +54,7 @@ ERASING = "erase/files"  # the note of files that are not clean yet after an era
 
 Ref = int | str
 Confirm = Callable[[str], bool]
+Judge = Callable[["JudgeList"], Mapping[str, Any] | None]  # None: the findings stay as they are
 # Named here because `list` is one of our verbs: inside those classes the name means something else.
 Memories = list[Memory]
 Events = list[Event]
@@ -87,6 +89,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     timer: Callable[[], float] = time.perf_counter
     reranker: "Reranker | None" = None
     embedder: Embedder | None = None
+    judge: "Judge | None" = None  # of a program: settles the findings of each session as it ends
     signals: Signals = field(default_factory=Signals)
     held: Stamp | None = None  # of changes that belong together
     seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
@@ -104,6 +107,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             return None
         with storage.reading() as reader:
             return reader.file_notes(NARRATIVE).get(NARRATIVE)
+
+    @property
+    def has_judge(self) -> bool:
+        """Whether findings are judged: by the program, or by the agents that work here, if the settings let them."""
+        by_agents = self.is_hosted and self.settings.judge != "off"
+        return self.settings.profile not in SEED_PROFILES and (self.judge is not None or by_agents)
 
     @property
     def is_person(self) -> bool:

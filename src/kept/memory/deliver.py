@@ -6,6 +6,8 @@ Rule: nothing to say is an empty text. What fails is raised: a hook reports it, 
 """
 
 from contextlib import suppress
+from datetime import timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,7 +17,7 @@ from kept.errors import KeptError
 from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
-from kept.memory.receipts import body, save_notes
+from kept.memory.receipts import body, given_at, save_notes
 from kept.memory.told import Moment
 from kept.model import Memory, Recalled
 from kept.ports import Storage
@@ -44,7 +46,7 @@ class Listener(Struct, frozen=True, kw_only=True):
     """Who is given a text: the session of an agent, at one of its events, in the style that it reads best.
 
     `files` are those of the session's last tool calls. `is_resumed`: the agent brings back the context of the session,
-    so that everything told in it is still in view.
+    so that everything told in it is still in view. `is_attended`: whether a person is there, if the host says so.
     """
 
     session: str
@@ -53,6 +55,7 @@ class Listener(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     is_compacted: bool = False
     is_resumed: bool = False
+    is_attended: bool | None = None
 
     def delivery(self, moment: Moment) -> Delivery:
         return Delivery(
@@ -77,7 +80,9 @@ class Deliveries:
         views.take_edits(self._context)
         settings = self._context.settings
         most = settings.hook_start_tokens if brief.is_brief(settings) else SEED_START_TOKENS
-        return self._briefed("", most, listener, "start")
+        block = self._briefed("", most, listener, "start")
+        is_new = not listener.is_resumed and not listener.is_compacted
+        return self._with_list(block, listener) if is_new and listener.is_attended and self._asks("next") else block
 
     def for_prompt(self, prompt: str, listener: Listener) -> str:
         """Write what fits a prompt, or the known fix of an error that it quotes; nothing when nothing does."""
@@ -85,9 +90,25 @@ class Deliveries:
         most = max(PROMPT_TOKENS, LINE_TOKENS * self._context.settings.prompt_lines)
         if not said:
             return ""
-        fitting = self._briefed(said, most, listener, "prompt")
-        quoted = [] if fitting or not _may_quote_an_error(said) else _known_errors().errors_in(said)
-        return fitting or self.for_error("\n".join(quoted), listener)
+        is_quiet, is_second = self._is_quiet(listener), self._is_second_prompt(listener)  # before its own receipt
+        block = self._briefed(said, most, listener, "prompt")
+        if not block and _may_quote_an_error(said):
+            block = self.for_error("\n".join(_known_errors().errors_in(said)), listener)
+        return self._with_list(block, listener, is_quiet=is_quiet) if is_quiet or is_second else block
+
+    def is_attended(self, listener: Listener) -> bool:
+        """Return True if a person is there, by the host's word or because somebody has spoken a second time."""
+        if listener.is_attended is not None or not self._asks("stop"):
+            return bool(listener.is_attended)
+        return self._prompts_since_start(listener) > 1
+
+    def at_stop(self, listener: Listener) -> str:
+        """Write the findings of the session that its agent should judge before it stops."""
+        if not self._asks("stop") or self._context.is_off(listener.session):
+            return ""
+        from kept.memory import asking  # only where a person wants it
+
+        return asking.own_list(self._context, listener.delivery("judge"), most_chars=MAX_CHARS)
 
     def for_subagent(self, task: str, listener: Listener) -> str:
         """Write a few lines for the task that a sub-agent was given; nothing when nothing fits it."""
@@ -127,6 +148,37 @@ class Deliveries:
         block = text.delivered(_cut([head, *lines], MAX_CHARS - len(text.delivered("x"))))
         self._note(output[:ERROR_CHARS], known, block, listener)
         return block
+
+    def _asks(self, when: str) -> bool:
+        """Return True if agents are asked to judge at that time."""
+        return self._context.settings.judge == when and self._context.has_judge
+
+    def _is_second_prompt(self, listener: Listener) -> bool:
+        """Return True at the second prompt of a session that may be attended: a program that runs an agent has one."""
+        return listener.is_attended is None and self._asks("next") and self._prompts_since_start(listener) == 1
+
+    def _is_quiet(self, listener: Listener) -> bool:
+        """Return True at a prompt that comes when the session was silent for so long that it counts as finished."""
+        if listener.is_attended is False or not self._asks("next"):
+            return False
+        idle = timedelta(minutes=self._context.settings.session_idle_minutes)
+        heard = (at for at, moment in given_at(self._context, listener.session) if moment != "start")
+        return (last := next(heard, None)) is not None and self._context.now() - last >= idle
+
+    def _prompts_since_start(self, listener: Listener) -> int:
+        """Count the prompts that this session has had since its last start."""
+        moments = (moment for _, moment in given_at(self._context, listener.session))
+        return sum(moment == "prompt" for moment in takewhile(lambda moment: moment != "start", moments))
+
+    def _with_list(self, block: str, listener: Listener, *, is_quiet: bool = False) -> str:
+        """Append the list that waits for a judge, if there is one."""
+        if self._context.is_off(listener.session):
+            return block
+        from kept.memory import asking  # reads sessions and findings, which most prompts do without
+
+        delivery, room = listener.delivery("judge"), MAX_CHARS - len(block) - len("\n\n")
+        listed = asking.next_list(self._context, delivery, is_quiet=is_quiet, most_chars=room)
+        return "\n\n".join(filter(None, (block, listed)))
 
     def _briefed(self, prompt: str, budget_tokens: int, listener: Listener, moment: Moment) -> str:
         request = brief.BriefingRequest(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kept.errors import InvalidInput, SettingsError, clean_messages_with
 from kept.memory import Kept
-from kept.memory.context import Confirm, Context
+from kept.memory.context import Confirm, Context, Judge
 from kept.memory.signals import without_secrets
 from kept.model import Actor, Origin, Role
 from kept.ports import Clock, Embedder
@@ -47,6 +47,7 @@ def open(
     origin: Origin = "agent",
     reranker: "Reranker | None" = None,
     embedder: Embedder | None = None,
+    judge: Judge | None = None,
     person: str | None = None,
     hosted: bool = False,
     without_global: bool = False,
@@ -58,6 +59,7 @@ def open(
     database. `project` is a directory or a name. `confirm(question) -> bool` is asked before global memory changes.
     `clock` returns an aware datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may
     give each hit one more factor; `embedder` makes the vectors of profile hybrid.
+    `judge(list)` settles the findings of each session as it ends: it returns `keep`, `drop`, `rewrite` and `add`.
 
     For programs that serve others: `person` is the name of the person for whom the actor acts; a database notes both
     names, any other store notes the person's. `hosted`: an agent acts in a program of its own, and what tools said to
@@ -91,6 +93,7 @@ def open(
         is_hosted=hosted,
         reranker=reranker,
         embedder=embedder,
+        judge=judge,
     )
     if chosen.auto_upkeep:
         from kept.memory import upkeep  # hooks open a memory without it

@@ -34,12 +34,12 @@ class Explained(Struct, frozen=True, kw_only=True):
 
     For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
     shared message also its recipient. For a text that an agent was given without asking (`event`: at which of its
-    events, `moment`: start, prompt, action, failure or subagent) also the agent, the session, and the text as it was
-    given.
+    events, `moment`: start, prompt, action, failure, subagent or judge) also the agent, the session, and the text as it
+    was given.
     """
 
     receipt: str
-    kind: Literal["recall", "briefing", "share", "known_error", "action", "compaction"] = "recall"
+    kind: Literal["recall", "briefing", "share", "known_error", "action", "compaction", "judge"] = "recall"
     at: datetime
     question: Request
     words: tuple[str, ...] = ()
@@ -226,6 +226,16 @@ def given_in(context: Context, session: str, *, limit: int = MOST_OF_SESSION) ->
         with storage.reading() as reader:
             bodies += [body for _, _, body in reader.receipts_of(safe_session(session), limit=limit)]
     return bodies
+
+
+def given_at(context: Context, session: str) -> list[tuple[datetime, str]]:
+    """Return when a session was given something without asking, and at which moment, newest first."""
+    found: list[tuple[datetime, str]] = []
+    for storage in filter(holds_receipts, context.readable()):
+        with storage.reading() as reader:
+            notes = reader.receipts_of(safe_session(session), limit=MOST_OF_SESSION)
+            found += [(at, str(body["moment"])) for _, at, body in notes if body.get("moment")]
+    return found
 
 
 def safe_session(session: str) -> str:

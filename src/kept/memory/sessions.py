@@ -598,9 +598,18 @@ class OpenSession(Handle):
             self._context.signals.emit("memory:flush", sessionId=self.id)
         self._after_marks()
         views.write(self._context)
+        self._ask_judge()
         return FlushResult(
             findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None
         )
+
+    def _ask_judge(self) -> None:
+        """Let the program's own judge settle the findings. If it fails, they wait for another one."""
+        judge = self._context.judge
+        if judge is not None and (asked := list_of(self._context, self._storage, self.id)).statements:
+            answer = judge(asked)
+            if answer is not None:
+                settle(self._context, self._storage, asked, answer_from(answer, asked))
 
     def _take_all(self, summarizer: Summarizer | None) -> FindingsUpdate:
         of = (self._context, self._storage, self.id, self._stamp(), self.heard)

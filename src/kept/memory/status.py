@@ -49,6 +49,7 @@ def status(context: Context) -> dict[str, Any]:
                 "vectors": to_builtins(vectors),
                 "upkeep": _upkeep(counters),
                 "recalls": _recalls(took_ms),
+                "judged": {"sessions": counters.get("judged", 0), "tokens": counters.get("judge_tokens", 0)},
                 "events": newest[0].seq if newest else 0,
                 "last_change": newest[0].at if newest else None,
                 **storage.describe(),

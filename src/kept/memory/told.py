@@ -15,7 +15,7 @@ from msgspec import Struct
 from kept.memory.context import Context
 from kept.memory.receipts import given_in
 
-Moment = Literal["start", "prompt", "action", "failure", "subagent", "compaction"]
+Moment = Literal["start", "prompt", "action", "failure", "subagent", "compaction", "judge"]
 EARLY: tuple[Moment, ...] = ("start", "prompt")  # lines of these moments are not repeated in a context
 
 _Moments = Mapping[str, frozenset[str]]

@@ -20,6 +20,7 @@ from kept.memory.context import BATCH, ERASING, Context
 from kept.model import Memory, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects.files import remove_mirror, write_session_index
+from kept.proposals import FADE_DAYS
 from kept.storage.shared import pages_of, random_hex
 from kept.tables import PRESETS, RETENTIONS
 from kept.upkeep import decisions
@@ -269,6 +270,7 @@ def _upkeep_rules(context: Context) -> decisions.UpkeepRules:
         shelf_life_days=settings.shelf_life_days,
         quarantine_hours=settings.quarantine_hours,
         confirms=PRESETS[settings.preset].min_points is not None,
+        proposal_days=FADE_DAYS if context.has_judge else None,
         session_retention_days=settings.session_retention_days,
         session_idle_minutes=settings.session_idle_minutes,
     )

@@ -16,6 +16,7 @@ from msgspec.structs import asdict, replace
 
 from kept import worth
 from kept.model import Memory, Message, Session
+from kept.proposals import is_proposal
 from kept.tables import Retention, by_kind
 
 UpkeepAction = Literal["confirm", "penalise", "expire", "evict"]
@@ -30,6 +31,7 @@ class UpkeepRules(Struct, frozen=True, kw_only=True):
     shelf_life_days: Mapping[str, int]
     quarantine_hours: int
     confirms: bool  # whether a candidate that was used is confirmed
+    proposal_days: int | None  # how long a finding waits for a judge; None: nobody judges
     session_retention_days: int
     session_idle_minutes: int
 
@@ -49,6 +51,8 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
         return UpkeepDecision(memory=memory, action="expire", reason=f"not used for {shelf_life} days")
     if memory.status != "candidate":
         return None
+    if rules.proposal_days is not None and _is_unjudged(memory) and worth.is_over(memory, now, rules.proposal_days):
+        return UpkeepDecision(memory=memory, action="expire", reason=f"not judged within {rules.proposal_days} days")
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
     if _is_to_confirm(memory, rules):
@@ -61,6 +65,11 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
 def _is_to_confirm(memory: Memory, rules: UpkeepRules) -> bool:
     """Return True for a used candidate, also after its quarantine; one of low trust needs a person."""
     return rules.confirms and memory.use_count > 0 and not memory.is_low_trust
+
+
+def _is_unjudged(memory: Memory) -> bool:
+    """Return True for a finding that waits for a judge and was never used."""
+    return is_proposal(memory) and memory.use_count == 0
 
 
 def _has_shelf_life(memory: Memory, retention: Retention) -> bool:

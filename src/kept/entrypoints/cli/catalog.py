@@ -72,6 +72,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "on": "End a pause.",
             "review": "List memories that need a decision, and carry out decisions.",
         },
+        "judge": {"judge": "Decide which findings of a session later sessions are told."},
         "whole": {
             "paused": "Show whether the project or a session is paused.",
             "guard": "Refuse tool calls that a memory concerns, once each, or only tell it again.",

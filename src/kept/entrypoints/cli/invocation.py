@@ -38,6 +38,7 @@ from kept.settings import Settings
 FAILED, INTERRUPTED, READER_GONE = 1, 130, 141  # click knows that wrong usage is 2
 
 LIKE = 0.75  # of 1: so similar are a misspelt name and the one that was meant
+LATER = "later"  # the option that the space bar takes
 _TIED = "\ue000"  # in place of a space at which a line must not break
 
 Ask = Callable[[str], bool]
@@ -330,6 +331,8 @@ def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
             picked = options[0]
         elif key in ("\x1b", "\x03", "\x04"):
             raise click.Abort
+        elif key == " " and LATER in options:
+            picked = LATER
         elif key.lower() in keys:
             picked = keys[key.lower()]
         else:

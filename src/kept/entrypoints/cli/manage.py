@@ -12,7 +12,7 @@ import msgspec
 
 from kept.entrypoints.cli.derived import chosen_tier, given_file, given_text, global_option, options_of, request_of
 from kept.entrypoints.cli.frame import command, group, session_named, yes_option
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import LATER, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, memories, name_of, size
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
@@ -23,7 +23,7 @@ from kept.memory.verbs.upkeep import BACKUP, SCAN, UPKEEP
 from kept.model import Conflict, Memory
 
 PROPOSED = "proposed"
-LATER, STOP = "later", "stop"
+STOP = "stop"
 _DONE = {
     "keep": "stays, and counts as verified",
     "archive": "is archived",

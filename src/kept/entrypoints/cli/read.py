@@ -216,6 +216,8 @@ def _count_texts(space: dict[str, Any], now: datetime) -> list[str]:
         texts.append(f"{proposed} proposed for all projects. `kept review --reason global` asks you.")
     if space["last_change"] is not None:
         texts.append(f"{counted(space['events'], 'event')}, the latest {ago(space['last_change'], now)}")
+    if (judged := space["judged"])["sessions"]:
+        texts.append(f"judged {counted(judged['sessions'], 'session')}, {counted(judged['tokens'], 'token')}")
     if recalls["n"]:
         speed = f"half within {recalls['p50_ms']:.1f} ms, 95 % within {recalls['p95_ms']:.1f} ms"
         texts.append(f"{counted(recalls['n'], 'recall')}: {speed}")

@@ -8,7 +8,7 @@
     work        the files of a session's last tool calls, and the tasks of its sub-agents
     events      one event: read the input, answer, start the background process
     startup     the modules of the memory, imported only when an event needs them; opens the memory
-    nudge       the request to store something before the agent stops, if the setting `nudge` allows it
+    stop        the request to judge findings before the agent stops, if the setting `judge` is `stop`
     background  the detached process: imports transcripts, finishes sessions, logs failures
     folder      the files that the hooks share, in the home
 
@@ -23,7 +23,7 @@ import sys
 import time
 from _thread import allocate_lock, start_new_thread
 
-from kept.entrypoints.hook.agents import AGENTS
+from kept.entrypoints.hook.agents import AGENTS, SILENT_VARIABLE
 from kept.entrypoints.hook.events import Occasion, note_misnamed
 from kept.entrypoints.hook.places import LATE
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from _thread import LockType
 
 LIMIT_MS = 1_000  # at a prompt or a failure, with the start of the interpreter, on a machine that is busy
-START_LIMIT_MS = 2_000  # at the start of a session, which happens once and has more to say; for a nudge, which the user
-# asked for; and for a project in a database, because loading the driver of PostgreSQL takes long
-ACTION_LIMIT_MS = 300  # before and after a tool call; a turn has many of them
+START_LIMIT_MS = 2_000  # at the start of a session, which happens once and has more to say; for a request at the
+# stop, which the user wants; and for a project in a database, because loading the driver of PostgreSQL takes long
+ACTION_LIMIT_MS = 300  # before and after a tool call, of which a turn has many
 LIMITS_MS = {"start": START_LIMIT_MS, "action": ACTION_LIMIT_MS, "result": ACTION_LIMIT_MS}
 INTERPRETER_MS = 50  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
@@ -68,6 +68,8 @@ def main() -> None:
 
 def _in_time(agent: str, event: str, begun: float) -> str:
     """Work out the answer in a thread. Return "" if it fails or is not done within the limit."""
+    if os.environ.get(SILENT_VARIABLE):
+        return ""
     if agent not in AGENTS or event not in AGENTS[agent].events:
         note_misnamed(agent, event)
         return ""

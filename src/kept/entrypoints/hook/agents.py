@@ -164,8 +164,10 @@ AGENTS = {
     ),
 }
 
-# These agents say whether they go on because of a hook, so they cannot be kept from stopping twice.
-MAY_BE_NUDGED = ("claude-code", "codex", "gemini", "qwen", "copilot")
+MAY_BE_ASKED = ("claude-code", "codex", "gemini", "qwen", "copilot")  # before they stop: others could not answer
+SILENT_VARIABLE = "KEPT_HOOKS_SILENT"  # set for an agent that Kept runs itself
+# Which variable says whether a person is there. No other agent says so to its hooks.
+_ATTENDED = {"claude-code": "CLAUDE_CODE_SESSION_ATTENDED"}
 
 _NAMES = {
     "session": ("session_id", "sessionId", "sessionID", "conversation_id"),
@@ -210,6 +212,11 @@ def session_of(given: "Mapping[str, Any]") -> str:
     return field(given, "session") or os.environ.get("KEPT_SESSION") or "unknown"
 
 
+def is_attended(agent: str) -> "bool | None":
+    """Return whether a person is there; None if the agent does not say so."""
+    return {"1": True, "0": False}.get(os.environ.get(_ATTENDED.get(agent, ""), ""))
+
+
 def project_of(agent: str, given: "Mapping[str, Any]") -> str:
     """Return the directory of the project that the event belongs to. KEPT_PROJECT overrides it when a memory is opened.
 
@@ -246,4 +253,6 @@ def stop_answer_of(agent: str, wish: str) -> str:
     """Return the answer that keeps an agent from stopping, with the reason; "" for no wish."""
     if not wish:
         return ""
+    if agent == "claude-code":  # which shows a `reason` as an error, and tells it twice
+        return encoded({"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": wish}})
     return encoded({"decision": "deny" if agent == "gemini" else "block", "reason": wish})

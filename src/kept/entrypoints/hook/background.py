@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,8 @@ def _drop_old(group: Pointers, folder: HookFolder) -> None:
 def _upkeep(agent: str, cwd: str) -> None:
     """Finish silent sessions, import edits, make vectors, and do the small upkeep of an opening."""
     actor = Actor(role=role_in(os.environ), name=agent)
-    with suppress(KeptError), open_memory(project=cwd, actor=actor) as memory:
+    is_judged = find_spec("mcp") is not None
+    with suppress(KeptError), open_memory(project=cwd, actor=actor, hosted=is_judged) as memory:
         memory.files.take_edits()
         memory.store.finish_sessions()
         memory.vectors.keep_up()

@@ -14,7 +14,7 @@ from _thread import allocate_lock
 from kept.entrypoints.hook import work
 from kept.entrypoints.hook.agents import (
     AGENTS,
-    MAY_BE_NUDGED,
+    MAY_BE_ASKED,
     answer_of,
     field,
     project_of,
@@ -103,11 +103,11 @@ class Occasion:
 
     def _wish(self) -> str:
         """Return the request to an agent that is about to stop; "" if there is none."""
-        if self.agent not in MAY_BE_NUDGED or self._given.get("stop_hook_active") is not False:
+        if self.agent not in MAY_BE_ASKED or self._given.get("stop_hook_active") is True:
             return ""
         with self._open() as memory:
-            self.takes_longer = memory.may_nudge
-            return memory.nudge(self._given) if memory.may_nudge else ""
+            self.takes_longer = memory.asks_at_stop
+            return memory.request_at_stop() if memory.asks_at_stop else ""
 
     def _answer(self) -> str:
         """Return the answer to an event; "" if it gets none."""

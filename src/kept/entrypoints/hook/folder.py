@@ -4,7 +4,7 @@
     <home>/hook/failures.jsonl  failures, for `kept doctor`
     <home>/hook/seen/AGENT      the agent's last event, and when
     <home>/hook/started/*       a mark for every background process that was started and is not done
-    <home>/hook/nudged/*        the sessions whose agent was asked to store something (`nudge`)
+    <home>/hook/asked/*         the sessions whose agent was asked to judge its findings (`stop`)
     <home>/hook/misnamed/*      calls of the program with an agent or an event that it does not know
     <home>/hook/work/*          files and tasks of the last tool calls of a session (`work`)
 
@@ -75,14 +75,14 @@ class HookFolder:
         self.spool = self.root / "spool"
         self.seen = self.root / "seen"
         self.log = self.root / "failures.jsonl"
-        self.nudged = self.root / "nudged"
+        self.asked = self.root / "asked"
         self.started = self.root / "started"
         self.misnamed = home / MISNAMED
         self.work = home / WORK
         self.lock = self.root / "spool.lock"
 
     def prepare(self) -> None:
-        for folder in (self.root, self.spool, self.seen, self.nudged, self.started):
+        for folder in (self.root, self.spool, self.seen, self.asked, self.started):
             make_private_directory(folder)
 
     def pointers(self) -> list[tuple[Path, dict[str, Any]]]:
@@ -158,20 +158,26 @@ class HookFolder:
     def note_event(self, agent: str, event: str) -> None:
         write_private_file(self.seen / agent, event.encode())
 
-    def note_nudge(self, session: str) -> bool:
+    def was_asked(self, session: str) -> bool:
+        """Return True if the agent of a session was asked to judge its findings."""
+        return self._asked_file(session).exists()
+
+    def note_asked(self, session: str) -> bool:
         """Note that the agent of a session is asked. Return False if it was asked before."""
         self.prepare()
-        name = blake2b(session.encode("utf-8", "replace"), digest_size=16).hexdigest()
         try:
-            os.close(os.open(self.nudged / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            os.close(os.open(self._asked_file(session), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             return False
         return True
 
+    def _asked_file(self, session: str) -> Path:
+        return self.asked / blake2b(session.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
     def forget_old(self) -> None:
         """Remove old marks: of requests to agents, of misnamed calls, and of the work of sessions."""
         for folder, seconds in (
-            (self.nudged, KEPT_DAYS * 86_400),
+            (self.asked, KEPT_DAYS * 86_400),
             (self.misnamed, KEPT_DAYS * 86_400),
             (self.work, WORK_SECONDS),
         ):

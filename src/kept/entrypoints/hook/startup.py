@@ -8,7 +8,7 @@ An agent starts this program at every prompt and waits for it, so each module co
     call         + 4   1 ms  events, startup          tool calls; enough for one that no memory concerns
     memory      + 75  25 ms  this module, at its top  events with an answer, and the end of a turn
     answer      + 35  10 ms  EventMemory              the start of a session, a prompt, a call, an error
-    nudge       + 69  29 ms  EventMemory.nudge        the end of a turn, if the setting `nudge` allows it
+    judge       + 69  29 ms  EventMemory              the end of a turn, if the setting `judge` is `stop`
 
 `events` imports this module inside a function, because `json`, `re` and `threading` are part of the third stage: a tool
 call does without them.
@@ -21,9 +21,10 @@ Rule: a hook behaves as any other process. If the stand-ins do not fit a version
 
 import os
 import sys
+from importlib.util import find_spec
 
 from kept.entrypoints.hook import work
-from kept.entrypoints.hook.agents import AGENTS, field, project_of, session_of
+from kept.entrypoints.hook.agents import AGENTS, field, is_attended, project_of, session_of
 from kept.entrypoints.hook.places import kept_home
 
 TYPE_CHECKING = False
@@ -103,8 +104,10 @@ class EventMemory:
         self._given = given
         named = os.environ.get("KEPT_PROJECT")
         actor = Actor(role=role_in(os.environ), name=agent)
+        project = typed(named) if named else project_of(agent, given)
+        # Agents judge findings by a tool, so they are asked only where the server has its package.
         self._memory = open_memory(
-            project=typed(named) if named else project_of(agent, given), actor=actor, settings={"auto_upkeep": False}
+            project=project, actor=actor, settings={"auto_upkeep": False}, hosted=find_spec("mcp") is not None
         )
 
     def __enter__(self) -> "Self":
@@ -118,8 +121,8 @@ class EventMemory:
         return self._memory.is_in_database
 
     @property
-    def may_nudge(self) -> bool:
-        return self._memory.settings.nudge != "off"
+    def asks_at_stop(self) -> bool:
+        return self._memory.settings.judge == "stop"
 
     def text(self, kind: str, words: str, command: str = "") -> str:
         """Return the text for the model: at a start, for a prompt, for the task of a sub-agent, or for an error.
@@ -156,11 +159,12 @@ class EventMemory:
         if (listener := self._listener()) is not None:
             self._memory.deliveries.on_compaction(listener)
 
-    def nudge(self, given: "Mapping[str, Any]") -> str:
+    def request_at_stop(self) -> str:
         """Return the request to an agent that is about to stop; "" almost always."""
-        from kept.entrypoints.hook import nudge  # reads transcripts; most users have it off
+        from kept.entrypoints.hook import stop  # reads transcripts; most users have it off
 
-        return nudge.request_for(self._memory, self._agent, session_of(given), given)
+        listener = self._listener()
+        return stop.request_for(self._memory, self._agent, listener, self._given) if listener else ""
 
     def _listener(self) -> "Listener | None":
         """Return the session that is told something, which for a sub-agent is its own; None if it is paused."""
@@ -180,4 +184,5 @@ class EventMemory:
             files=work.files_of(kept_home(os.environ), session),
             is_compacted=source == "compact" or self._event == "experimental.session.compacting",
             is_resumed=source == "resume",
+            is_attended=is_attended(self._agent),
         )

@@ -41,6 +41,7 @@ MOMENTS = {
     "failure": "Failure",
     "subagent": "Sub-agent",
     "compaction": "Compaction",
+    "judge": "List to judge",
 }
 _MOMENT_OF_EVENT = {
     "SessionStart": "start",

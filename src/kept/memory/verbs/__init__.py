@@ -66,7 +66,7 @@ TOPICS = (
 
 
 # The topics of the tools that an MCP client sees without asking for more: a server starts with every conversation.
-USUAL_TOPICS = ("remember", "recall", "change", "brief", "tasks")
+USUAL_TOPICS = ("remember", "recall", "change", "brief", "judge", "tasks")
 
 
 def all_verbs(topics: Sequence[str] = TOPICS) -> "Iterator[AnyVerb]":

@@ -28,7 +28,7 @@ from kept.ports import Reader, Where
 from kept.recall import Request, profile_of
 from kept.recall.briefing.prompt import fitting_the_prompt
 from kept.recall.briefing.render import Pair
-from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place
+from kept.recall.briefing.situation import MOST_OF_A_TIER, UNJUDGED, Situation, is_worth_telling, out_of_place
 from kept.recall.pipeline import open_conflicts
 from kept.recall.query import expansions
 from kept.recall.score import file_affinity
@@ -172,7 +172,7 @@ def collect(
         "summary": [],
     }
     _drop(sections, lambda memory: TOLD_BEFORE if memory_mark(memory) in situation.told else None, left_out)
-    conflicts = _with_rivals(sections, readers, situation.told)
+    conflicts = _with_rivals(sections, readers, situation)
     _drop(sections, _replaced_by(sections), left_out)
     told = {entry.memory.content for entries in sections.values() for entry in entries}
     sections["summary"] = _last_session(readers, situation, asked, told)
@@ -345,7 +345,7 @@ def _about_files(situation: Situation, readers: Sequence[Reader]) -> list[Entry]
             longest = max(text.words(file), key=len, default="")
             where = Where(files=(file,), tiers=("session", "project", "global"), seen_by=situation.seen_by)
             for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
-                if is_worth_telling(hit.memory):
+                if is_worth_telling(hit.memory) and out_of_place(hit.memory, situation) != UNJUDGED:
                     found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"{ABOUT_FILE}{file}"))
     return list(found.values())
 
@@ -368,7 +368,8 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
         if memory.source.agent not in (None, situation.agent)
     ]
     found += _from_other_sessions(situation, readers)
-    entries = [entry for entry in found if entry.memory.trust != "user"]
+    judged = [entry for entry in found if out_of_place(entry.memory, situation) != UNJUDGED]
+    entries = [entry for entry in judged if entry.memory.trust != "user"]
     return _untold(entries, situation)[:FEW_FROM_OTHERS] if situation.is_brief else entries
 
 
@@ -495,15 +496,21 @@ def with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
 
 
-def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], told: Set[str]) -> list[Pair]:
+def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], situation: Situation) -> list[Pair]:
     """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs."""
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
-    pairs = [pair for reader in readers for pair in _contradictions(known, reader)]
+    found = [pair for reader in readers for pair in _contradictions(known, reader)]
+    pairs = [pair for pair in found if not any(_is_unjudged_rival(one, known, situation) for one in pair)]
     for left, right in pairs:
         for memory, rival in ((left, right), (right, left)):
-            if rival.uid not in known and memory_mark(rival) not in told:
+            if rival.uid not in known and memory_mark(rival) not in situation.told:
                 _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
     return pairs
+
+
+def _is_unjudged_rival(memory: Memory, known: Mapping[str, Memory], situation: Situation) -> bool:
+    """Return True for a finding that would come in only as a rival, and that nobody has judged."""
+    return memory.uid not in known and out_of_place(memory, situation) == UNJUDGED
 
 
 def _contradictions(known: Mapping[str, Memory], reader: Reader) -> Iterator[Pair]:

@@ -13,12 +13,21 @@ from math import sqrt
 from kept import text
 from kept.model import Entry, Hit, LeftOut, Recalled
 from kept.ports import LIVE, Reader, Statistics
-from kept.recall.briefing.situation import MOST_OF_A_TIER, Situation, is_worth_telling, out_of_place, tier_of
+from kept.recall.briefing.situation import (
+    MOST_OF_A_TIER,
+    UNJUDGED,
+    Situation,
+    is_worth_telling,
+    out_of_place,
+    tier_of,
+)
 from kept.recall.query import ASKED_FOR
 from kept.recall.stems import COMMON, WORTHLESS
 from kept.tables import SETTLED_KINDS
 
 SURER = 1.2  # times the floor: the confidence of a line that an agent did not ask for
+STRONG = 1.5  # times the floor: the confidence of a finding that nobody has judged
+MOST_UNJUDGED = 2  # such findings at a prompt
 BESIDE_BEST = 0.5  # of the best score: such a line needs as much
 OUTDATED = timedelta(days=60)  # later: of two statements about the same, only the later one is told
 LEAST_CONFIDENCE = 0.1  # of a memory below the floor
@@ -36,13 +45,17 @@ def fitting_the_prompt(
 ) -> Iterator[Entry]:
     """Yield the memories that fit well or nearly so; if the project knows the topic of the prompt, the nearest."""
     of_tier: Counter[str] = Counter()
+    n_unjudged = 0
     most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
     fitting = _sure_hits(recalled, floor) if situation.is_brief else _near_hits(recalled, readers, situation, floor)
     for hit in fitting:
         tier = tier_of(hit.memory)
         if of_tier[tier] >= most:
             continue
-        if reason := out_of_place(hit.memory, situation):
+        reason = out_of_place(hit.memory, situation)
+        if reason == UNJUDGED and n_unjudged < MOST_UNJUDGED and (hit.confidence or 0.0) >= STRONG * floor:
+            n_unjudged += 1
+        elif reason:
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
             continue
         of_tier[tier] += 1

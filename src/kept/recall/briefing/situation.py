@@ -10,11 +10,13 @@ from msgspec import Struct
 
 from kept import text
 from kept.model import GLOBAL, Memory
+from kept.proposals import is_proposal
 
 MOST_FITTING = 6  # memories that fit the prompt
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
 # Work that was done once. The repository knows it better.
 _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
+UNJUDGED = "nobody has judged it yet"
 _COMMITTED = text.pattern(r"Committed: ")
 
 
@@ -31,6 +33,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     is_turn: bool = False  # nothing was told before: preferences come along, and the open tasks stand beside it
     task: str | None = None
     head_tail: int = 0
+    is_judged: bool = False  # a judge settles findings, so other sessions are not told them before
     floor: str | None = None  # as in a `Request`
     most_fitting: int = MOST_FITTING
     # For a text that the agent did not ask for: the moment, and the state of its context.
@@ -63,4 +66,6 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     is_own = situation.session is not None and memory.source.session == situation.session
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
+    if situation.is_judged and is_proposal(memory) and not is_own:
+        return UNJUDGED
     return None
