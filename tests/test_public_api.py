@@ -10,7 +10,17 @@ import kept
 
 NAMESPACES = {
     "aliases": {"add", "remove", "list"},
-    "deliveries": {"at_start", "follow", "for_action", "for_error", "for_prompt", "for_subagent", "on_compaction"},
+    "deliveries": {
+        "at_start",
+        "at_stop",
+        "follow",
+        "for_action",
+        "for_error",
+        "for_prompt",
+        "for_subagent",
+        "is_attended",
+        "on_compaction",
+    },
     "files": {"accompany", "extract", "items", "status", "sync", "take_edits", "write_brain"},
     "knowledge": {
         "add_convention",

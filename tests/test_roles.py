@@ -71,6 +71,7 @@ CALLS: dict[str, list[list[str]]] = {
     "off": [[]],
     "on": [[]],
     "review": [[]],
+    "judge": [[], ["--list"], ["--keep", "1"]],
     "files": [["status"], ["sync"]],
     "extract": [["."]],
     "items": [[]],

@@ -80,6 +80,10 @@ def least(*trusts: Trust) -> Trust:
     return min(trusts, key=_RANK.__getitem__)
 
 
+ALSO = "also"  # in the data of a memory: other words by which it is found
+CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
+
+
 class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect
     """Who said it, and where."""
 

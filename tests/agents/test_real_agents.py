@@ -21,7 +21,8 @@ WANTED = [name for name in os.environ.get("KEPT_AGENTS", "").split(",") if name]
 WITH_HOOKS = ("claude", "codex", "gemini", "qwen", "copilot", "opencode")
 DECISION = "We decided to use the zebrafish queue for outgoing mail, because the old one lost messages."
 READY = "failed until ready.txt changed"
-ONCE = "You are asked this once in a session"
+ASKED = "Kept asks about the session"
+STATEMENT = "Amounts are integers in cents, the ledger refuses floats. File names take the customer number."
 LEDGER = "make ledger writes it"
 RULE = f"Never edit ledger.txt by hand, because {LEDGER}; change ledger.in instead."
 QUESTION = "Which queue do we use for outgoing mail?"
@@ -210,15 +211,46 @@ def test_a_guarded_call_is_refused_once_and_then_passes(name: str, box: Box) -> 
     assert (box.project / "ran.txt").exists(), "and passed the second time"
 
 
-@pytest.mark.parametrize("name", each(("claude", "codex", "gemini", "qwen", "copilot")))
-def test_an_agent_is_asked_once_to_store_what_only_it_can_phrase(name: str, box: Box) -> None:
+def judged(name: str, code: str) -> list[Json]:
+    """The steps by which this agent's model keeps the first statement of a list."""
+    asked: Json = {"list": code, "keep": [1]}
+    if name == "qwen":
+        tool = "mcp__kept__memory_judge"
+        find = {"call": "^tool_search$", "input": {"query": f"select:{tool}"}}
+        return [find, {"call": "^tool_call$", "input": {"name": tool, "arguments": asked}}]
+    return [{"call": "memory_judge$", "input": asked}]
+
+
+@pytest.mark.parametrize("name", each(WITH_HOOKS))
+def test_findings_are_judged_once_with_the_next_session_and_undo_brings_them_back(name: str, box: Box) -> None:
+    """Claude Code says that a person is there; with the others the list comes with the second prompt."""
     agent = box.install(name)
-    box.kept("config", "set", "nudge", "once")
-    asked = [prompt_block(body).count(ONCE) for body in agent.turn("No, not like that.")]
-    assert asked[0] == 0
-    assert asked[-1] > 0, "it is kept from stopping once, and told why"
-    again = agent.turn("No, not like that either.", resume=True)
-    assert prompt_block(again[-1]).count(ONCE) <= asked[-1], "and never again in this session"
+    if name == "claude":  # it runs here without a person, so its hooks are told that there is one
+        hooks = next(box.home.rglob("agents/claude-code/hooks/hooks.json"))
+        hooks.write_text(hooks.read_text().replace('"command": "', '"command": "CLAUDE_CODE_SESSION_ATTENDED=1 '))
+    agent.turn(STATEMENT)
+    assert box.wait_for(lambda: "in cents" in box.kept("--json", "judge", "--list"))
+    box.kept("session", "finish", json.loads(box.kept("--json", "session", "list"))["sessions"][0]["name"])
+    first = agent.turn("Hello.")
+    asked = first if name == "claude" else agent.turn("Hello again.", resume=True)
+    assert prompt_block(asked[0]).count(ASKED) == 1
+    code = json.loads(box.kept("--json", "judge", "--list"))["code"]
+    agent.turn("Go on.", *judged(name, code), resume=True)
+    assert "No session waits" in box.kept("judge", "--list") or code not in box.kept("judge", "--list")
+    assert ASKED not in prompt_block(agent.turn("What is new?")[0])
+    box.kept("undo")
+    assert code in box.kept("judge", "--list")
+
+
+@pytest.mark.parametrize("name", each(("claude",)))
+def test_a_run_without_a_person_is_asked_nothing(name: str, box: Box) -> None:
+    agent = box.install(name)
+    box.kept("config", "set", "judge", "stop")
+    steps = [running(name, "true")] * 16
+    for prompt in (STATEMENT, "No, not like that."):
+        assert all(ASKED not in prompt_block(body) for body in agent.turn(prompt, *steps, resume=prompt != STATEMENT))
+    box.kept("config", "set", "judge", "next")
+    assert all(ASKED not in prompt_block(body) for body in agent.turn("Hello."))
 
 
 def pairs() -> list[object]:

@@ -35,6 +35,7 @@ NOT_IN_THE_TOUR = {
     "tour",
     "config",
     "demote",
+    "judge",
     "edit",
     "unpin",
     "show",
@@ -96,7 +97,7 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
 
 
 # Commands that say more than the one verb of their name, or take several memories where a verb takes one.
-OTHER_WORDS = {"pin", "unpin", "forget", "restore", "erase", "review", "off", "items", "import"}
+OTHER_WORDS = {"judge", "pin", "unpin", "forget", "restore", "erase", "review", "off", "items", "import"}
 
 
 def test_a_command_has_the_line_of_a_verb_that_it_calls() -> None:

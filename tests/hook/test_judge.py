@@ -72,7 +72,7 @@ def test_the_list_of_an_earlier_session_comes_with_the_start_of_the_next_one(des
     with desk.open() as memory:
         [given] = [one for one in memory.session("s-1").given() if one.moment == "judge"]
         assert given.block.count(ASKED) == 1
-        assert ASKED not in [one for one in memory.session("s-1").given() if one.moment == "start"][0].block
+        assert ASKED not in next(one for one in memory.session("s-1").given() if one.moment == "start").block
         assert tokens.estimate(given.block) <= 800
 
 

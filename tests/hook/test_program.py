@@ -506,7 +506,7 @@ def test_a_directory_that_a_host_names_is_never_taken_for_the_name_of_a_project(
 # The end of a turn, and processes that die
 
 
-SLOW_NUDGE = """
+SLOW_REQUEST = """
 import json, time
 from pathlib import Path
 from kept.entrypoints.hook import events, main
@@ -524,10 +524,10 @@ main()
 @pytest.mark.parametrize("agent", [agent for agent in INPUTS if "stop" in AGENTS[agent].events.values()])
 @pytest.mark.parametrize("slow", ["time.sleep(30)", "1 / 0"], ids=["slow", "failing"])
 def test_the_end_of_a_turn_is_taken_in_once_and_its_lateness_is_no_failure(box: Box, agent: str, slow: str) -> None:
-    """The settings say whether there is a nudge; an agent that must wait for them has missed nothing."""
+    """The settings say whether there is a request; an agent that must wait for them has missed nothing."""
     event = next(event for event, kind in AGENTS[agent].events.items() if kind == "stop" and event in INPUTS[agent])
     started = box.folder / "started"
-    program = SLOW_NUDGE.replace("STARTED", repr(str(started))).replace("SLOW", slow)
+    program = SLOW_REQUEST.replace("STARTED", repr(str(started))).replace("SLOW", slow)
     done = subprocess.run(
         [sys.executable, "-c", program, agent, event],
         input=box.given(agent, event),

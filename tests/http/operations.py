@@ -44,6 +44,8 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "reviews.list": {},
     "reviews.apply": {"decisions": ["forget:{ref_to_review}"]},
     "reviews.propose": {"content": "Planted by a proposal number {n}."},
+    "proposals": {},
+    "judge": {"list": "{list}", "keep": [1]},
     "aliases.add": {"word": "planted", "expands_to": ["canary"]},
     "aliases.remove": {"word": "{word}"},
     "aliases.list": {},
@@ -52,7 +54,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "pauses.status": {},
     "guard": {"ref": "{ref}", "mode": "tell"},
     "store.allow": {"value": "AKIA0000PLANTED0000{n}"},
-    "store.configure": {"setting": "nudge", "value": "off"},
+    "store.configure": {"setting": "judge", "value": "off"},
     "sessions": {},
     "session": {"id": "planted-{n}"},
     "session.append": {"session": "talk", "role": "user", "content": "Planted by a message number {n}."},
@@ -152,6 +154,9 @@ def furnish(server: Server) -> dict[str, str]:
         memory.recall("furnace")
         for session in ("talk", f"talk-{n}"):
             memory.session(session, agent="claude").append("user", f"We decided to paint wall {n} green.")
+        judged = memory.session(f"judged-{n}", agent="claude")
+        judged.append("user", f"Retries of job {n} are limited to {n} attempts, the carrier bans us otherwise.")
+        judged.finish()
         memory.aliases.add(f"wort{n}", "word")
         memory.narrative("story").begin()
         return {
@@ -161,6 +166,7 @@ def furnish(server: Server) -> dict[str, str]:
             "rival": str(rival.ref),
             "receipt": str(memory.why().receipt),
             "session": f"talk-{n}",
+            "list": memory.proposals(f"judged-{n}").code,
             "task": memory.task(description=f"Paint wall {n}").id,
             "word": f"wort{n}",
         }

@@ -59,7 +59,9 @@ def _value(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     if kind == "array":
         items = schema["items"]
         if items["type"] == "object":
-            return st.lists(st.fixed_dictionaries({n: _value(s) for n, s in items["properties"].items()}), max_size=2)
+            return st.lists(
+                st.fixed_dictionaries({n: _value(s) for n, s in items.get("properties", {}).items()}), max_size=2
+            )
         return st.lists(BROKEN, max_size=2)
     by_type: dict[str, st.SearchStrategy[Any]] = {
         "string": BROKEN,

@@ -6,7 +6,8 @@ import pytest
 
 import kept
 from kept import InvalidInput, Kept, tokens
-from kept.memory.judging import MOST_TOKENS, Addition, shares_words
+from kept.memory.deliver import Listener
+from kept.memory.judging import MOST_TOKENS, Addition, JudgeList, shares_words
 from kept.memory.sessions import OpenSession
 from kept.model import Source
 from kept.proposals import PROPOSAL
@@ -205,3 +206,152 @@ def test_unjudged_lists_are_not_asked_about_for_ever(opened: Kept, clock: FakeCl
     assert opened.proposals().statements
     clock.advance(days=31)
     assert not opened.proposals().statements
+
+
+# Told and not told
+
+
+def hosted(clock: FakeClock, **settings: object) -> Kept:
+    return kept.open(":memory:", clock=clock, hosted=True, settings=settings)
+
+
+RETRIES = "Retries are limited to 3 attempts, the carrier bans us otherwise."
+
+
+def told(memory: Kept, prompt: str = "") -> str:
+    briefing = memory.briefing(prompt, session="another")
+    return "\n".join(
+        entry.memory.content
+        for section in briefing.sections
+        for entry in section.entries
+        if entry.memory.kind != "summary"
+    )
+
+
+def test_other_sessions_are_told_a_proposal_only_if_it_fits_strongly(clock: FakeClock) -> None:
+    with hosted(clock) as memory:
+        talked(memory)
+        [cents] = [one for one in memory.proposals().proposals if "in cents" in one.text]
+        assert not cents.is_told
+        assert "in cents" not in told(memory)
+        assert "in cents" not in told(memory, "What is the weather like?")
+        shown = memory.briefing("Are the amounts integers in cents for the ledger?", session="another", style="text")
+        assert "in cents" in shown.text
+        assert "unconfirmed" in shown.text
+        memory.judge(memory.proposals().code, keep=[cents.n])
+        assert "unconfirmed" not in memory.briefing("Are the amounts integers in cents for the ledger?").text
+
+
+def test_at_most_two_proposals_are_told_at_a_prompt(clock: FakeClock) -> None:
+    said = [("user", f"The carrier {name} bans us after {n} attempts in a row.") for n, name in enumerate("abcdef", 3)]
+    with hosted(clock) as memory:
+        talked(memory, said=said)
+        briefing = memory.briefing("After how many attempts in a row does the carrier ban us?", session="another")
+        shown = [entry for one in briefing.sections for entry in one.entries if PROPOSAL in entry.memory.tags]
+        assert len(shown) <= 2
+
+
+@pytest.mark.parametrize("settings", [{"judge": "off"}, {"profile": "praxis"}, {"profile": "koshi"}])
+def test_where_nobody_judges_proposals_are_told_as_before(clock: FakeClock, settings: dict[str, str]) -> None:
+    with hosted(clock, **settings) as one, kept.open(":memory:", clock=clock, settings=settings) as other:
+        for memory in (one, other):
+            talked(memory)
+        prompt = "How many attempts do retries of the carrier get?"
+        assert told(one, prompt) == told(other, prompt)
+        assert told(one) == told(other)
+
+
+def test_a_program_without_a_judge_is_told_everything(clock: FakeClock) -> None:
+    with (
+        kept.open(":memory:", clock=clock) as memory,
+        kept.open(":memory:", clock=clock, judge=lambda _: None) as judged,
+    ):
+        for one in (memory, judged):
+            talked(one)
+        assert len(told(memory)) > len(told(judged))
+
+
+# Fading
+
+
+def test_a_proposal_that_nobody_judges_fades_after_thirty_days(clock: FakeClock) -> None:
+    with hosted(clock) as memory:
+        talked(memory)
+        [cents] = [one for one in memory.proposals().proposals if "in cents" in one.text]
+        clock.advance(days=29)
+        memory.upkeep()
+        assert not memory.get(cents.ref).is_archived
+        clock.advance(days=2)
+        done = memory.upkeep()
+        assert (cents.ref, "not judged within 30 days") in {(one.ref, one.reason) for one in done.done}
+        assert memory.get(cents.ref).is_archived
+
+
+def test_without_a_judge_nothing_fades(opened: Kept, clock: FakeClock) -> None:
+    talked(opened)
+    clock.advance(days=31)
+    assert not [one for one in opened.upkeep().done if "judged" in one.reason]
+
+
+# A program's own judge
+
+
+def test_a_programs_own_judge_settles_each_session_as_it_ends(clock: FakeClock) -> None:
+    asked: list[str] = []
+
+    def judge(list: JudgeList) -> dict[str, object]:
+        asked.append(list.session)
+        return {"keep": [one.n for one in list.proposals if "3 attempts" in one.text]}
+
+    with kept.open(":memory:", clock=clock, judge=judge) as memory:
+        talked(memory)
+        assert asked == ["s1"]
+        [retries] = [one for one in memory.list(limit=50) if one.content == RETRIES]
+        assert retries.status == "confirmed"
+        memory.session("s1").finish()
+        assert asked == ["s1"], "nothing was said since"
+        memory.undo()
+        assert memory.get(retries.ref).status == "candidate"
+
+
+def test_a_judge_may_leave_a_list(clock: FakeClock) -> None:
+    with kept.open(":memory:", clock=clock, judge=lambda _: None) as memory:
+        talked(memory)
+        assert memory.proposals().statements
+
+
+def test_a_list_comes_after_a_quiet_half_hour(clock: FakeClock) -> None:
+    with hosted(clock) as memory:
+        talked(memory)
+        listener = Listener(session="now", event="UserPromptSubmit", is_attended=True)
+        assert "Kept asks" not in memory.deliveries.for_prompt("How many attempts?", listener)
+        clock.advance(minutes=29)
+        assert "Kept asks" not in memory.deliveries.for_prompt("How many attempts?", listener)
+        clock.advance(minutes=30)
+        assert "Kept asks" in memory.deliveries.for_prompt("How many attempts?", listener)
+
+
+# Stored by an agent
+
+
+def test_other_words_find_a_memory_and_are_not_shown_as_tags(opened: Kept) -> None:
+    stored = opened.remember("Parcels leave the warehouse at noon", also=["shipment", "dispatch", "delivery"]).memory
+    assert stored is not None
+    assert stored.tags == ()
+    assert [hit.memory.uid for hit in opened.recall("dispatch shipment")] == [stored.uid]
+
+
+def test_a_memory_ends_those_that_it_replaces_and_undo_brings_them_back(opened: Kept) -> None:
+    old = opened.remember("Parcels leave the warehouse at noon").memory
+    assert old is not None
+    new = opened.remember("Parcels leave the warehouse at four", replaces=[old.ref], check="src/plan.py").memory
+    assert new is not None
+    assert (opened.get(old.ref).superseded_by, new.data) == (new.uid, {"check": "src/plan.py"})
+    opened.undo()
+    assert not opened.get(old.ref).is_archived
+
+
+def test_a_memory_that_is_not_there_cannot_be_replaced(opened: Kept) -> None:
+    with pytest.raises(kept.NotFound):
+        opened.remember("Parcels leave the warehouse at four", replaces=["99"])
+    assert opened.list() == []

@@ -104,6 +104,7 @@ READING: tuple[tuple[str, Door], ...] = (
     ("recall", lambda m, f: [m.recall(q, scope=s) for q in (f.handle, "harbor dock") for s in SCOPES]),  # type: ignore[arg-type]
     ("recall", lambda m, f: [m.recall("harbor", follow=True, profile=p, files=["x.py"]) for p in ("kept", "koshi")]),
     ("recall", lambda m, f: m.recall(f.handle, scope="sessions", by="session")),
+    ("proposals", lambda m, f: [m.proposals(), m.proposals("talk")]),
     ("why", lambda m, f: [_try(lambda r=r: m.why(r)) for r in (None, "r1", 2, "r3")]),
     ("store.replay", lambda m, f: m.store.replay()),
     ("briefing", lambda m, f: [m.briefing(f.handle, style=s, session="talk", task="t") for s in STYLES]),
@@ -158,6 +159,7 @@ WRITING: tuple[tuple[str, Door], ...] = (
     ("session", lambda m, f: m.session("talk").fork(f"fork-{f.number}").messages()),
     ("remember", lambda m, f: m.remember(f"Never use {f.handle} for the harbor server", kind="decision")),
     ("remember_many", lambda m, f: m.remember_many([Draft(content=f"harbor {f.handle} again", topic="t")])),
+    ("judge", lambda m, f: m.judge(m.proposals().code or "none", keep=[1])),
     ("reviews.propose", lambda m, f: m.reviews.propose(Draft(content=f"prefers {f.handle}", kind="preference"))),
     ("reinforce", lambda m, f: m.reinforce(f.uid)),
     ("demote", lambda m, f: m.demote(f.uid)),
@@ -207,7 +209,10 @@ NO_DOORS = {
     "subscribe",
     "together",
     "import_transcripts",
+    "deliveries.at_stop",  # the list of `proposals`, of the session itself
     "deliveries.follow",
+    "deliveries.is_attended",
+    "vectors.keep_up",
     "deliveries.on_compaction",
     "store.restore",
     "store.backup",

@@ -94,6 +94,8 @@ CALLS: tuple[tuple[str, Act], ...] = (
     ("session.compact", lambda m, f: m.session("talk").compact(force=True)),
     ("session.fork", lambda m, f: m.session("talk").fork("fork")),
     ("session.finish", lambda m, f: m.session("talk").finish()),
+    ("proposals", lambda m, f: m.proposals()),
+    ("judge", lambda m, f: m.judge(m.proposals("talk").code, keep=[1])),
     ("session.given", lambda m, f: m.session("talk").given()),
     ("task", lambda m, f: m.task("T-1", description="Repair the crane")),
     ("tasks", lambda m, f: m.tasks()),

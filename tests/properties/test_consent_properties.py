@@ -59,6 +59,8 @@ NOT_WALKED = {
     "perform",  # the way of every verb below
     "together",  # a group of other verbs
     "documents",  # of the project alone
+    "judge",  # of the findings of a project
+    "proposals",  # reads
     "import_transcripts",  # adds messages to a project, as `session` does
     "store.doctor",  # examines files
     "store.move",  # the project alone, into a database

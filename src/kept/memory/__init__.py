@@ -107,6 +107,9 @@ class Kept:
         kind: str = "fact",
         tags: Sequence[str] = (),
         files: Sequence[Name] = (),
+        also: Sequence[str] = (),
+        replaces: Sequence[Ref] = (),
+        check: str | None = None,
         importance: float | None = None,
         pin: bool = False,
         tier: Tier = "project",
@@ -115,12 +118,19 @@ class Kept:
         key: str | None = None,
         session: str | None = None,
     ) -> Receipt:
-        """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why."""
+        """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why.
+
+        `also` are other words by which it is found, `replaces` the memories that it ends, and `check` a file, symbol
+        or command that shows whether it still holds; it is shown, and never run.
+        """
         asked = verbs.remember.Remember(
             content=content,
             kind=kind,
             tags=several(tags),
             files=several(files),
+            also=several(also),
+            replaces=tuple(map(str, several(replaces))),
+            check=check,
             importance=importance,
             pin=pin,
             tier=tier,

@@ -12,7 +12,7 @@ from kept.errors import KeptError
 from kept.memory import brief, judging
 from kept.memory.brief import Delivery
 from kept.memory.context import Context
-from kept.memory.judging import JudgeList
+from kept.memory.judge_lists import JudgeList
 from kept.memory.receipts import given_in, save_notes
 
 WAIT_S = 1.2  # at a stop, for the background process that takes in the turn

@@ -40,7 +40,7 @@ from kept.storage.shared import random_hex
 from kept.tables import PRESETS
 
 if TYPE_CHECKING:
-    from kept.memory.judging import JudgeList
+    from kept.memory.judge_lists import JudgeList
     from kept.memory.sessions import OpenSession
     from kept.projects.spaces import Spaces
     from kept.recall import Join, Reranker

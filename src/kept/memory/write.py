@@ -12,12 +12,13 @@ from datetime import datetime
 from kept import ids
 from kept.errors import InvalidInput
 from kept.memory import counts, trust
-from kept.memory.context import BATCH, Context, Receipts
+from kept.memory.context import BATCH, Context, Receipts, Ref
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
-from kept.ports import Shelf, Stamp, Storage
+from kept.ports import Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
+from kept.writing.duplicates import supersede
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
 Placed = tuple[int, pipeline.Ready]
@@ -131,3 +132,16 @@ def check_not_cited(memory: Memory, done: str) -> None:
             f"Memory {memory.ref} cannot be {done}: it was extracted from {place} and says what stands there.",
             hint="Edit the file and run `kept extract`. `kept remember` keeps words of your own.",
         )
+
+
+def end(context: Context, ref: Ref, by: Memory) -> None:
+    """Archive a memory in favour of another one. A candidate ends nothing: nobody has confirmed it."""
+    storage, memory = context.find(ref)
+    if memory.is_archived or memory.uid == by.uid or by.status == "candidate":
+        return
+
+    def work(tx: Transaction) -> Memory:
+        return supersede(tx, memory, by, tx.stamp.at)
+
+    context.write(storage, work)
+    context.tell_write(storage, -1)

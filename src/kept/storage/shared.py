@@ -17,7 +17,7 @@ from typing import Generic, ParamSpec, TypeVar, cast
 
 from kept import text, worth
 from kept.errors import Corrupt, InvalidInput
-from kept.model import Memory
+from kept.model import ALSO, Memory
 from kept.ports import Prepared, Ranking, Reader, Shelf, Storage, Where
 from kept.tables import by_kind
 
@@ -100,7 +100,8 @@ def damaged(what: str) -> Corrupt:
 def prepare(memory: Memory) -> Prepared:
     """The prepared tokens of a memory. Pure: the same memory gives the same tokens on every storage."""
     source = f"{memory.source.origin} {memory.source.agent or ''}"
-    return _prepared(text_of(memory), memory.tags, memory.files, source, memory.kind)
+    tags = memory.tags if memory.data is None else (*memory.tags, *memory.data.get(ALSO, ()))
+    return _prepared(text_of(memory), tags, memory.files, source, memory.kind)
 
 
 def text_of(memory: Memory) -> str:

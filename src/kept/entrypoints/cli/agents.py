@@ -13,7 +13,7 @@ from kept.errors import SettingsError
 
 @command
 @click.option("--agent", metavar="NAME", help="The agent that is served; by default what it calls itself.")
-@click.option("--all-tools", is_flag=True, help="Offer every tool, instead of the six that an agent needs.")
+@click.option("--all-tools", is_flag=True, help="Offer every tool, instead of the seven that an agent needs.")
 @click.option("--graph", is_flag=True, help="Offer the nine tools of the MCP reference server memory instead.")
 def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool, graph: bool) -> None:
     """An agent starts this; you need not. Its project is --project, else $KEPT_PROJECT, $CLAUDE_PROJECT_DIR, or the

@@ -25,6 +25,7 @@ from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
+JUDGE_TOKENS = 600  # of one list, at most
 SHOWN_LINES = 40  # of the difference of one file
 
 _agents = click.argument("agents", nargs=-1, metavar="[AGENT]...")
@@ -190,6 +191,11 @@ def _next_lines(
         yield from _trust_codex(invocation, target, yes=yes)
     if not target.where.with_tools:
         yield f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install"
+    elif not dry_run:
+        yield (
+            "When a session begins, its agent is asked which findings of the last one hold: about "
+            f"{JUDGE_TOKENS} tokens a session. `kept config set judge off` ends that, `judge stop` asks at the end of the work."
+        )
 
 
 def _trust_codex(invocation: Invocation, target: Target, *, yes: bool) -> Iterator[Line]:

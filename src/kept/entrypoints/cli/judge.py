@@ -22,9 +22,9 @@ from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.hook.agents import SILENT_VARIABLE
 from kept.errors import InvalidInput, KeptError, NotFound
 from kept.memory import Kept
-from kept.memory.judging import JudgeList, Judgement, answer_from
+from kept.memory.judge_lists import JudgeList, Judgement, Proposal
+from kept.memory.judging import answer_from
 from kept.memory.verbs.judge import JUDGE, PROPOSALS
-from kept.proposals import Proposal
 from kept.text import visible
 
 KEEP, DROP, EDIT, BACK, QUIT = "keep", "drop", "edit", "undo", "quit"

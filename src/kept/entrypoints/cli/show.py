@@ -9,7 +9,7 @@ from kept.entrypoints.cli.invocation import Invocation, Line
 from kept.entrypoints.cli.read import heir_of
 from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, message_lines, name_of, state
 from kept.memory.verbs.read import GET
-from kept.model import Memory
+from kept.model import CHECK, Memory
 
 
 @command
@@ -49,6 +49,7 @@ def _fields(memory: Memory) -> dict[str, str]:
         "status": state(memory) or memory.status,
         "trust": memory.trust,
         "tags": ", ".join(memory.tags),
+        "check": str((memory.data or {}).get(CHECK, "")),
         "files": ", ".join(memory.files),
         "topic": memory.topic or "",
         "key": memory.key or "",

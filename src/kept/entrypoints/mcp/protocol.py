@@ -57,6 +57,7 @@ DESCRIPTIONS: Mapping[str, str] = {
         "last session. Call it at the start of a session if nothing of the kind is in your context, and after a "
         "compaction."
     ),
+    "memory_judge": "Answer a list of statements that Kept gave you.",
     # With --all-tools
     "memory_pin": "Show a memory in every briefing from now on.",
     "memory_forget": "Hide a memory from every search. A person can restore it. For a wrong text prefer memory_update.",

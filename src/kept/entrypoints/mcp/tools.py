@@ -1,6 +1,6 @@
 """The tools of the MCP server, derived from the verbs.
 
-A tool is the verb whose row names it (`kept.memory.verbs`); several verbs may share one. Six by default, which are
+A tool is the verb whose row names it (`kept.memory.verbs`); several verbs may share one. Seven by default, which are
 enough for an agent's whole life with its memory; with `--all-tools` every verb and every argument. This module adds
 what an agent needs besides: arguments that the server knows itself, smaller limits, and the wording of answers. Rule: a
 memory is written by `memory_line`, so no stored text can pass for another memory or for a word of the tool.
@@ -16,13 +16,13 @@ from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import verbs
 from kept.memory.brief import memory_line, trust_mark
-from kept.memory.judging import JudgeList, Judgement
+from kept.memory.judge_lists import JudgeList, Judgement
 from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
 from kept.memory.verbs.remember import Remember
-from kept.model import Briefing, Conflict, Draft, Memory, Recalled, Receipt, Source, replace
+from kept.model import CHECK, Briefing, Conflict, Draft, Memory, Recalled, Receipt, Source, replace
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
@@ -124,6 +124,7 @@ def _shown(_call: Call, memory: Memory) -> str:
         "status": memory.status + (f" ({memory.reason})" if memory.reason else ""),
         "tags": ", ".join(memory.tags),
         "files": ", ".join(memory.files),
+        "check": str((memory.data or {}).get(CHECK, "")),
         "source": " ".join(filter(None, (memory.source.origin, memory.source.agent, memory.source.session))),
         "feedback": f"{memory.feedback:+d}",
         "created": f"{memory.created_at:%Y-%m-%d}",

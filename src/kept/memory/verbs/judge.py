@@ -4,9 +4,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from kept.memory import judging
 from kept.memory.context import Context
-from kept.memory.judging import Addition, Answer, JudgeList, Judgement
+from kept.memory.judge_lists import Addition, Answer, JudgeList, Judgement
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import about
 
@@ -31,7 +30,9 @@ class Judge(Struct, frozen=True, kw_only=True):
 
 def proposals(context: Context, asked: NextList) -> JudgeList:
     """Return the list of statements that waits for a judge."""
-    storage = context.spaces.project()
+    from kept.memory import judging  # takes sessions apart, which a server does without until it is asked
+
+    storage = judging.project_of(context)
     if asked.session is not None and storage is not None:
         return judging.list_of(context, storage, asked.session)
     return judging.next_list(context)
@@ -39,6 +40,8 @@ def proposals(context: Context, asked: NextList) -> JudgeList:
 
 def judge(context: Context, asked: Judge) -> Judgement:
     """Settle a list."""
+    from kept.memory import judging  # as above
+
     answer = Answer(keep=asked.keep, drop=asked.drop, rewrite=asked.rewrite, add=asked.add)
     return judging.judge(context, asked.list, answer)
 

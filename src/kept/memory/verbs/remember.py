@@ -8,7 +8,7 @@ from kept.memory import write
 from kept.memory.context import Context, Receipts
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Text, about
-from kept.model import Draft, Receipt, Tier, replace
+from kept.model import ALSO, CHECK, Draft, Receipt, Tier, replace
 
 # Of the kinds that Kept knows, those that people and agents should choose from; extraction writes the others.
 TOLD_KINDS = (
@@ -39,6 +39,9 @@ class Remember(Struct, frozen=True, kw_only=True):
     kind: Annotated[str, about(f"What it is: {', '.join(TOLD_KINDS)}, or another word.", metavar="KIND")] = "fact"
     tags: Annotated[tuple[str, ...], about("2-5 short topics.", one="tag", metavar="TAG")] = ()
     files: Annotated[tuple[str, ...], about("Files it is about.", one="file", metavar="PATH")] = ()
+    also: Annotated[tuple[str, ...], about("3-8 synonyms.", one="also", metavar="WORD")] = ()
+    replaces: Annotated[tuple[str, ...], about("Ids it replaces.", one="replaces", metavar="ID")] = ()
+    check: Annotated[str, about("File or command that proves it.", metavar="TEXT")] | None = None
     importance: Annotated[float, about("From 0 to 1; by default as its kind.", metavar="NUMBER")] | None = None
     pin: Annotated[bool, about("Put it into every briefing.")] = False
     tier: Annotated[Tier, about("Where it holds and how long it lives.")] = "project"
@@ -70,8 +73,22 @@ def remember(context: Context, asked: Remember) -> Receipt:
         topic=asked.topic,
         source=source,
         key=asked.key,
+        data=_data(asked),
     )
-    return write.remember_many(context, [draft])[0]
+    if not asked.replaces:
+        return write.remember_many(context, [draft])[0]
+    with context.together():
+        replaced = [context.find(ref)[1].ref for ref in asked.replaces]  # before anything is stored
+        receipt = write.remember_many(context, [draft])[0]
+        for ref in replaced if receipt.memory is not None else ():
+            write.end(context, ref, receipt.memory)
+    return receipt
+
+
+def _data(asked: Remember) -> dict[str, Any] | None:
+    """Return what is kept of a statement besides its text: other words to find it by, and how to check it."""
+    data = {ALSO: list(asked.also), CHECK: asked.check}
+    return {name: value for name, value in data.items() if value} or None
 
 
 def remember_many(context: Context, asked: RememberMany) -> Receipts:
@@ -88,7 +105,7 @@ REMEMBER = Verb(
     returns=Returns(Receipt, "What became of it: stored, strengthened, candidate or refused, and why."),
     python="remember",
     cli="remember",
-    mcp=Tool("memory_store", usual=("content", "kind", "tags", "files", "tier")),
+    mcp=Tool("memory_store", usual=("content", "kind", "tags", "files", "tier", "also", "replaces", "check")),
     http="POST /memories",
     slash="/remember",
 )
