@@ -81,6 +81,7 @@ def least(*trusts: Trust) -> Trust:
 
 
 ALSO = "also"  # in the data of a memory: other words by which it is found
+PROPOSAL = "proposal"  # the tag of a finding that nobody has judged yet
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
 
 
@@ -187,6 +188,11 @@ class Memory(Record, frozen=True, kw_only=True):
     def ref(self) -> str:
         """The id that people and agents type: `42`, `g42` in the global space; of a message, `session#12`."""
         return f"g{self.id}" if self.space == GLOBAL else self.uid if "#" in self.uid else str(self.id)
+
+    @property
+    def is_proposal(self) -> bool:
+        """Return True if a memory waits for a judge: it is not told to other sessions as a fact."""
+        return self.status == "candidate" and PROPOSAL in self.tags
 
     def as_draft(self, **changes: Any) -> Draft:
         """The memory as a new draft, with some fields changed."""
@@ -489,10 +495,11 @@ class Recalled(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A memory in a briefing, and why it is there."""
+    """A memory in a briefing, and why it is there. `is_unjudged`: it is told before anybody has judged it."""
 
     memory: Memory
     why: str
+    is_unjudged: bool = False
 
     @property
     def ref(self) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from kept.model import PROPOSAL as PROPOSAL
 from kept.model import Memory, replace
 
 STANDING_ORDER = "standing order"
@@ -20,13 +21,7 @@ EVIDENT = "finding with strong evidence"
 STATEMENT = "statement"
 FINDING = "finding"
 TOLD = frozenset({STANDING_ORDER, COMMAND, FIX, TWICE, ABOUT_SELF, CHANGE, EVIDENT})
-PROPOSAL = "proposal"
 FADE_DAYS = 30  # a proposal that nobody judges in that time is archived
-
-
-def is_proposal(memory: Memory) -> bool:
-    """Return True if a memory waits for a judge: it is not told to other sessions as a fact."""
-    return memory.status == "candidate" and PROPOSAL in memory.tags
 
 
 def told_as(memory: Memory, sort: str) -> Memory:
@@ -71,7 +66,7 @@ def proposals_in(memories: list[Memory]) -> list[Proposal]:
             said_at=one.created_at,
             files=one.files,
             names=tuple(tag for tag in one.tags if tag not in (PROPOSAL, "correction", "open", "command", "fix")),
-            is_told=not is_proposal(one),
+            is_told=not one.is_proposal,
         )
         for number, one in enumerate(found, 1)
     ]

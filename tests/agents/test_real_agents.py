@@ -238,7 +238,8 @@ def test_findings_are_judged_once_with_the_next_session_and_undo_brings_them_bac
     agent.turn("Go on.", *judged(name, code), resume=True)
     assert "No session waits" in box.kept("judge", "--list") or code not in box.kept("judge", "--list")
     assert ASKED not in prompt_block(agent.turn("What is new?")[0])
-    box.kept("undo")
+    events = json.loads(box.kept("--json", "history", "--limit", "200"))["events"]
+    box.kept("undo", str(next(one["seq"] for one in events if one["action"] == "judge")), "--yes")
     assert code in box.kept("judge", "--list")
 
 

@@ -94,7 +94,7 @@ def test_an_agent_has_exactly_seven_tools_and_a_whole_life_with_them(tmp_path: P
 def test_all_tools_add_the_rest_after_the_seven_and_each_answers(tmp_path: Path) -> None:
     async def life(client: Client) -> None:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert names[:6] == SEVEN
+        assert names[:7] == SEVEN
         named = {verb.mcp.name for verb in all_verbs() if isinstance(verb.mcp, Tool)}
         assert set(names) == named | {"search", "fetch"}
 

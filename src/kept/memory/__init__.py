@@ -107,9 +107,6 @@ class Kept:
         kind: str = "fact",
         tags: Sequence[str] = (),
         files: Sequence[Name] = (),
-        also: Sequence[str] = (),
-        replaces: Sequence[Ref] = (),
-        check: str | None = None,
         importance: float | None = None,
         pin: bool = False,
         tier: Tier = "project",
@@ -117,6 +114,9 @@ class Kept:
         source: Source | None = None,
         key: str | None = None,
         session: str | None = None,
+        also: Sequence[str] = (),
+        replaces: Sequence[Ref] = (),
+        check: str | None = None,
     ) -> Receipt:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why.
 
@@ -129,7 +129,7 @@ class Kept:
             tags=several(tags),
             files=several(files),
             also=several(also),
-            replaces=tuple(map(str, several(replaces))),
+            replaces=tuple(map(str, replaces)),
             check=check,
             importance=importance,
             pin=pin,

@@ -16,7 +16,6 @@ from msgspec.structs import asdict, replace
 
 from kept import worth
 from kept.model import Memory, Message, Session
-from kept.proposals import is_proposal
 from kept.tables import Retention, by_kind
 
 UpkeepAction = Literal["confirm", "penalise", "expire", "evict"]
@@ -69,7 +68,7 @@ def _is_to_confirm(memory: Memory, rules: UpkeepRules) -> bool:
 
 def _is_unjudged(memory: Memory) -> bool:
     """Return True for a finding that waits for a judge and was never used."""
-    return is_proposal(memory) and memory.use_count == 0
+    return memory.is_proposal and memory.use_count == 0
 
 
 def _has_shelf_life(memory: Memory, retention: Retention) -> bool:

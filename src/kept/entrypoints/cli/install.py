@@ -194,7 +194,8 @@ def _next_lines(
     elif not dry_run:
         yield (
             "When a session begins, its agent is asked which findings of the last one hold: about "
-            f"{JUDGE_TOKENS} tokens a session. `kept config set judge off` ends that, `judge stop` asks at the end of the work."
+            f"{JUDGE_TOKENS} tokens a session. `kept config set judge off` ends that; `stop` instead of `off` asks at "
+            "the end of the work."
         )
 
 

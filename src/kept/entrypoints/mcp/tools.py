@@ -161,7 +161,7 @@ def _asked(_call: Call, found: JudgeList) -> str:
 def _judged(_call: Call, settled: Judgement) -> str:
     parts = {"kept": settled.kept, "rewritten": settled.rewritten, "dropped": settled.dropped, "added": settled.added}
     counts = ", ".join(f"{len(refs)} {name}" for name, refs in parts.items() if refs) or "nothing changed"
-    return f"Settled: {counts}. `kept undo` takes it back. Go on with your work."
+    return f"Settled: {counts}. A person can undo it. Go on with your work."
 
 
 def _sentence(before: str) -> Callable[[Call, Memory], str]:

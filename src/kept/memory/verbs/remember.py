@@ -80,8 +80,9 @@ def remember(context: Context, asked: Remember) -> Receipt:
     with context.together():
         replaced = [context.find(ref)[1].ref for ref in asked.replaces]  # before anything is stored
         receipt = write.remember_many(context, [draft])[0]
-        for ref in replaced if receipt.memory is not None else ():
-            write.end(context, ref, receipt.memory)
+        if receipt.memory is not None:
+            for ref in replaced:
+                write.end(context, ref, receipt.memory)
     return receipt
 
 

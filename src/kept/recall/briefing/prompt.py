@@ -59,7 +59,7 @@ def fitting_the_prompt(
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
             continue
         of_tier[tier] += 1
-        yield Entry(memory=hit.memory, why=_why(hit, situation.prompt))
+        yield Entry(memory=hit.memory, why=_why(hit, situation.prompt), is_unjudged=reason == UNJUDGED)
 
 
 def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:

@@ -154,10 +154,11 @@ def _name(name: str) -> str:
     return re.sub(r"[\n\t:,]", lambda match: _braced(match[0]), _plain(name))
 
 
-def _facts(memory: Memory, names_agent: bool) -> dict[str, str]:
+def _facts(entry: Entry, names_agent: bool) -> dict[str, str]:
     """The facts of a memory besides its content. The date is when it was last verified, else written."""
+    memory = entry.memory
     facts = {"kind": memory.kind}
-    if not is_vouched_for(memory):
+    if entry.is_unjudged or not is_vouched_for(memory):
         facts["status"] = "unconfirmed candidate"
     if memory.is_low_trust:
         facts["trust"] = TRUST_LABELS[memory.trust]
@@ -181,7 +182,7 @@ def _xml(content: str) -> str:
 
 def _xml_entry(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
-    facts = {name: _name(value) for name, value in _facts(memory, names_agent).items()}
+    facts = {name: _name(value) for name, value in _facts(entry, names_agent).items()}
     if memory.files:
         facts["files"] = _files(memory)
     attributes = "".join(f' {name}="{_xml(value).replace(chr(34), "&quot;")}"' for name, value in facts.items())
@@ -204,7 +205,7 @@ def _xml_frame(parts: Sequence[str]) -> str:
 def _lines_of(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
     content = _plain(memory.content).split("\n")
-    facts = [f"by {_name(fact)}" if name == "by" else _name(fact) for name, fact in _facts(memory, names_agent).items()]
+    facts = [f"by {_name(fact)}" if name == "by" else _name(fact) for name, fact in _facts(entry, names_agent).items()]
     lines = [f"[id:{entry.ref}] {', '.join(facts)}:"]
     if len(content) == 1:
         lines[0] += f" {content[0]}"
@@ -248,7 +249,7 @@ def _json_string(value: str) -> str:
 
 def _json_entry(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
-    facts = {name: _json(value) for name, value in _facts(memory, names_agent).items()}
+    facts = {name: _json(value) for name, value in _facts(entry, names_agent).items()}
     if memory.files:
         facts["files"] = f"[{', '.join(map(_json, memory.files[:MOST_FILES]))}]"
     facts["content"] = _json(memory.content)

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from kept import text
 from kept.model import GLOBAL, Memory
-from kept.proposals import is_proposal
 
 MOST_FITTING = 6  # memories that fit the prompt
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
@@ -66,6 +65,6 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     is_own = situation.session is not None and memory.source.session == situation.session
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
-    if situation.is_judged and is_proposal(memory) and not is_own:
+    if situation.is_judged and memory.is_proposal and not is_own:
         return UNJUDGED
     return None
