@@ -622,3 +622,25 @@ def test_what_an_agent_stores_from_a_tool_result_of_the_running_session_has_its_
     receipt = memory.remember(words)
     assert receipt.memory is not None
     assert receipt.memory.trust == "tool"
+
+
+def test_a_short_command_that_works_is_kept(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    session.append("user", "run the tests twice, please")
+    for n in range(2):
+        session.append("tool_call", id=f"t{n}", name="Bash", input={"command": "make t -s lint"})
+        session.append("tool_result", "ok", id=f"t{n}")
+    session.finish()
+    (command,) = [one for one in session.findings() if "command" in one.tags]
+    assert command.content == "Lint with `make t -s lint`."
+    assert len(command.content) < 30  # the least length of an agent's finding
+
+
+def test_an_agents_findings_are_kept_without_a_tool_call(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    session.append("user", "why is the export slow?")
+    session.append(
+        "assistant", "The root cause: `export_rows` opens one connection per row, because `finish()` closes the pool."
+    )
+    session.finish()
+    assert ["one connection per row" in one.content for one in session.findings()] == [True]

@@ -1,8 +1,8 @@
 """Conversations that SpecStory saved as Markdown: a heading for each turn, with who spoke and when.
 
-Rule: a turn ends where the next one begins; a `---` may also stand between its parts. A user's turn at the end of a file
-is read when a `---` ends it: it may still be written. A tool's element is a call and its result; no heading within it
-begins a turn.
+Rule: a turn ends where the next one begins; a `---` may also stand between its parts. A user's turn at the end of a
+file is read when a `---` ends it: it may still be written. A tool's element is a call and its result; no heading within
+it begins a turn.
 """
 
 import re

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.model import LOW_TRUST, Draft, Memory, Origin, Source, Status, replace
+from kept.proposals import COMMAND
 from kept.tables import Preset
 from kept.text import compiled
 from kept.writing.redact import is_only_redacted
@@ -108,7 +109,8 @@ def _status_without_filters(draft: Draft) -> Status | None:
 def _fault(draft: Draft, preset: Preset, echoes: "Echoes") -> str:
     """Return the first reason to refuse an automatic draft, or nothing."""
     is_users = draft.trust == "user"  # a correction of twenty letters is worth more than a report of three hundred
-    if not is_users and len(draft.content.strip()) < preset.min_length_chars:
+    is_command = (draft.data or {}).get("sort") == COMMAND  # "Lint with `make l`." is all there is to say
+    if not (is_users or is_command) and len(draft.content.strip()) < preset.min_length_chars:
         return "too_short"
     if (draft.importance or 0.0) < preset.min_importance:
         return "unimportant"
@@ -172,11 +174,12 @@ def with_signal(data: dict[str, Any] | None, signal: str) -> dict[str, Any]:
 def is_worth_promoting(memory: Memory, preset: Preset) -> bool:
     """Whether a finding of a session may become a candidate of the project without being asked for.
 
-    Text of a tool never promotes itself; the user's own words may be short.
+    Text of a tool never promotes itself; the user's own words and commands may be short.
     """
     if memory.tier != "session" or memory.kind == "summary" or memory.is_low_trust:
         return False
-    length = max(len(memory.content), preset.min_length_chars if memory.trust == "user" else 0)
+    may_be_short = memory.trust == "user" or (memory.data or {}).get("sort") == COMMAND
+    length = max(len(memory.content), preset.min_length_chars if may_be_short else 0)
     return is_promotable(signals_of(memory), memory.importance, length, preset)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from kept.model import LOW_TRUST, Message, Trust, least
+from kept.model import LOW_TRUST, Message, Trust, least, replace
 from kept.text import compiled, sentences, without_inlined
 from kept.writing.letters import folded, letters_in, letters_of
 from kept.writing.speech import (
@@ -52,13 +52,46 @@ _BOILERPLATE = (
     "your task is to create a detailed summary of the conversation",
     "base directory for this skill",
     "# agents.md instructions",
+    "please continue the conversation from where we left it off",
+    "another language model started to solve this problem",
+    "you are performing a context checkpoint compaction",
+    "your context was compacted",
+    "provide a detailed prompt for continuing our conversation",
+    "continue if you have next steps, or stop and ask",
 )
+# What a hook says, in the words that hosts put before it.
+_BY_HOOK = (
+    r"(?i)\s*(?:<system-reminder>\s*)?(?:\w{2,40}(?::[\w|*.-]{1,60})? hook (?:success|feedback|error|blocking error|"
+    r"non-blocking|additional context|stopped continuation|cancelled)\b"
+    r"|\w{2,40} (?:was )?(?:stopped|blocked|denied|prevented|cancelled) by (?:an? |the )?(?:[\w:]{1,40} )?hook\b"
+    r"|additional (?:context|guidance) from [\w:]{1,40} hooks?\b)[^\n:]{0,120}:"
+)
+# A slash command: its name, and what the user wrote behind it; a template may follow.
+_SLASH = (
+    r"\s*(?:<command-(?:name|message)>[^<]{0,200}</command-(?:name|message)>\s*){1,3}"
+    r"(?:<command-args>(?P<args>.*?)</command-args>)?"
+)
+# A template of a command or a skill: front matter, or a document with several headings from its first line on.
+_TEMPLATE = r"\s*---\n(?:[\w-]{1,40}:[^\n]*\n){1,30}---(?:\n|\Z)"
+_HEADING = r"(?m)^#{1,4} +\S"
+DOCUMENT_HEADINGS = 2
 _TAG = (
     r"(?:<|&lt;|＜)\s?(?P<closes>/)?\s?(?P<name>[^\W\d_][\w:.-]{0,60})"
     r"(?P<more>\s(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^<>&＞\"']){0,500}|/)?(?:>|&gt;|＞)"
 )
 _BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
-_EMPTY_TAGS = frozenset({"br", "hr", "img", "wbr"})  # nothing stands in them, and nothing closes them
+# Nothing stands in them, and nothing closes them.
+_EMPTY_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
+# Elements of hosts: not placeholders, whatever follows on their line.
+_HOST_TAGS = _BLOCK_TAGS | frozenset(
+    """additional_data attached_files bash-input bash-stderr bash-stdout command-args command-contents command-message
+    command-name editor_context environment_context hook-context hook_context hook_prompt ide_opened_file ide_selection
+    instructions local-command-caveat local-command-stderr local-command-stdout persisted-output project_memory
+    session_context state_snapshot subagent_notification system-reminder system_reminder task-notification
+    teammate-message tool_result tool_use_error turn_aborted user-memory-input user-prompt-submit-hook
+    user_instructions user_shell_command""".split()
+)
+_JOINTS = ":/.,;()[]=_|-"  # behind a placeholder: "<ticket-id>: text", "<type>(<scope>)"
 # Within code and in a line that is marked as quoted, a tag is text.
 _CODE_OR_TAG = (
     r"(?m)^[ \t]{0,3}(?P<fence>```|~~~|'{3}|\"{3})|^[ ]{0,3}>[^\n]*|`[^`\n]{1,200}`"
@@ -125,7 +158,12 @@ def split(text: str, *, is_long_pasted: bool = False) -> Split:
 
     `is_long_pasted`: a person wrote it, who pastes; of a very long text, only both ends are that person's.
     """
-    if text.lstrip()[:80].lower().startswith(_BOILERPLATE):
+    if text.lstrip()[:80].lower().startswith(_BOILERPLATE) or compiled(_BY_HOOK).match(text[:400]):
+        return Split("", text)
+    if is_long_pasted and (command := compiled(_SLASH, re.DOTALL).match(text)):
+        own = (command["args"] or "").strip()
+        return replace(split(own, is_long_pasted=True), quoted=text) if own else Split("", text)
+    if is_long_pasted and _is_template(text):
         return Split("", text)
     own, inlined = without_inlined(text) if is_long_pasted else (text, "")
     own, quoted = _without_blocks(own, by_user=is_long_pasted)
@@ -137,6 +175,14 @@ def split(text: str, *, is_long_pasted: bool = False) -> Split:
         return Split(own, "\n".join((*quoted, *more)))
     own, vouched, spoken = _without_speech(own)
     return Split(own, "\n".join((*quoted, *more, *spoken)), vouched)
+
+
+def _is_template(text: str) -> bool:
+    """Match a document in the user's place: with front matter, or with headings from its first line on."""
+    if compiled(_TEMPLATE).match(text):
+        return True
+    begins = compiled(_HEADING).match(text.lstrip())
+    return begins is not None and len(compiled(_HEADING).findall(text[:OWN_CHARS])) >= DOCUMENT_HEADINGS
 
 
 def hands_over(text: str) -> bool:
@@ -173,7 +219,7 @@ def _without_blocks(text: str, *, by_user: bool) -> tuple[str, list[str]]:
     """Take out elements, such as <private>…</private> or <email from="qa">…</email>, with all that is in them.
 
     An element runs to the last tag that closes its name, because its text may close and open tags itself. One that is
-    never closed runs to the end if it begins a line; within a line it is a placeholder, as in feature/<ticket-id>, and
+    never closed runs to the end if it begins a line; a placeholder, as in "feature/<ticket-id>" or "<ticket-id>: text",
     takes nothing with it. A tag that closes nothing shows that a text came from elsewhere: then all of it is quoted.
     In the text of an agent, which writes about HTML, only the elements of programs count.
     """
@@ -244,8 +290,16 @@ def _is_unclosed_element(tag: re.Match[str]) -> bool:
     if (tag["more"] or "").endswith("/") or tag["name"].lower() in _EMPTY_TAGS:
         return False
     if tag["indent"] is not None:
-        return not _is_code_indent(tag["indent"])
+        return not _is_code_indent(tag["indent"]) and not _is_placeholder(tag)
     return tag["ends"] is not None and "=" in (tag["more"] or "")
+
+
+def _is_placeholder(tag: re.Match[str]) -> bool:
+    """Match a tag without attributes that is a word of its line; a sentence right behind a tag is an element's text."""
+    if tag["more"] or tag["name"].lower() in _HOST_TAGS:
+        return False
+    behind = tag.string[tag.end() : tag.end() + 2]
+    return behind[:1] in tuple(_JOINTS) or (behind[:1] == " " and behind[1:].islower())
 
 
 def _fence_end(text: str, place: int, fence: str) -> int:
