@@ -71,6 +71,7 @@ def test_the_defaults_are_those_of_the_designs():
         "auto_memory": True,
         "preset": "balanced",
         "quarantine_hours": 24,
+        "auto_briefing": True,
         "briefing_max_tokens": 5_000,
         "briefing_max_percent": 8,
         "briefing_shares": {"task": 40, "project": 40, "global": 20},

@@ -256,9 +256,10 @@ def test_auto_is_a_switch(memory: kept.Kept) -> None:
 
 def test_auto_on_also_ends_what_the_settings_say(tmp_path: Path) -> None:
     with kept.open(tmp_path / "m.db", settings=kept.Settings(auto_memory=False)) as memory:
-        assert memory.pauses.status()
+        assert not memory.pauses.status(), "a setting is no pause"
+        assert "Auto-memory is off (setting auto_memory)." in say(memory, "/memory status")
         say(memory, "/memory auto on")
-        assert not memory.pauses.status()
+        assert "Auto-memory is on." in say(memory, "/memory status")
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     redact_email: bool = True
     judge: Annotated[str, _choice(JUDGES)] = "next"
 
+    auto_briefing: bool = True
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
     briefing_shares: Mapping[Annotated[str, _choice(BRIEFING_SHARES)], _Points] = BRIEFING_SHARES
@@ -166,6 +167,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "judge": "When an agent is asked which findings hold: as the next session starts, when it stops, or off.",
     },
     "briefing": {
+        "auto_briefing": "Whether agents are given memories without asking: at the start, prompts and tool calls.",
         "briefing_max_tokens": "Maximum tokens of a briefing.",
         "briefing_max_percent": "Maximum share of the remaining context that a briefing takes, in percent.",
         "briefing_shares": "Ratio in which the tiers share the tokens of a briefing.",

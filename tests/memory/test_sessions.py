@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import kept
+from kept.memory.sessions import OpenSession
 from kept.memory.window import PRUNED, message_tokens, window
 from kept.model import Message
 from kept.projects.files import locked
@@ -273,7 +274,7 @@ def test_old_sessions_are_packed_and_can_still_be_read(memory: kept.Kept, clock:
     assert memory.store.pack_sessions() == ["s1"]
     assert memory.store.pack_sessions() == []
     assert [m.content for m in session.messages()] == ["An old story about the harbor"]
-    assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == []
+    assert len(transcript(tmp_path, "s1")) == 1, "its file stays"
     assert memory.sessions()[0].packed_at == clock.at
 
 
@@ -319,8 +320,7 @@ def test_a_packed_session_that_goes_on_is_an_open_one_again(
     memory.store.pack_sessions()
     again = memory.session("s1")
     assert again.append("user", "An old story about the harbor", id="a") is None
-    assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == [], "looking at it does not unpack it"
-    assert memory.sessions()[0].packed_at is not None
+    assert memory.sessions()[0].packed_at is not None, "looking at it does not unpack it"
     again.append("user", "It goes on at the pier")
     assert memory.sessions()[0].packed_at is None
     assert [m.content for m in again.messages()] == ["An old story about the harbor", "It goes on at the pier"]
@@ -644,3 +644,139 @@ def test_an_agents_findings_are_kept_without_a_tool_call(memory: kept.Kept) -> N
     )
     session.finish()
     assert ["one connection per row" in one.content for one in session.findings()] == [True]
+
+
+def worked_for_long(session: OpenSession, rounds: int = 60) -> None:
+    session.append("user", "Can we continue from where we left off?")
+    session.append("user", "Please add a CSV export to the invoices page in `src/invoices.py`.")
+    session.append("user", "We decided to number the invoices per year, because the tax office wants it.")
+    for n in range(rounds):
+        session.append(
+            "tool_call", id=f"e{n}", name="Edit", input={"file_path": f"/p/src/part_{n % 4}.py", "new_string": "x"}
+        )
+        session.append("tool_result", "edited", id=f"e{n}")
+        session.append("tool_call", id=f"t{n}", name="Bash", input={"command": "make check"})
+        session.append("tool_result", "1 failed" if n < 3 else "9 passed", id=f"t{n}")
+        session.append("assistant", f"Part {n} of the work is going on now, and more of it follows in the next step.")
+    session.append("user", "ok, go on")
+
+
+def test_a_compaction_says_what_was_asked_decided_changed_and_run(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    worked_for_long(session)
+    summary = session.compact(force=True).messages[0]
+    assert summary.role == "summary"
+    lines = summary.content.split("\n")
+    assert lines[0] == "- Asked last: Please add a CSV export to the invoices page in `src/invoices.py`."
+    assert "where we left off" not in summary.content
+    assert any("number the invoices per year" in line for line in lines)
+    assert any(line.startswith("- Files changed: ") and "part_3.py" in line for line in lines)
+    assert any("`make check` worked" in line for line in lines)
+
+
+def test_the_summary_of_a_compaction_is_sized_to_what_it_replaces(memory: kept.Kept) -> None:
+    asked = [f"Please look at the module number{n} and the page called screen{n} of the shop." for n in range(40)]
+    sizes = []
+    for name, count in (("short", 12), ("long", 120)):
+        session = memory.session(name)
+        session.extend(
+            [{"role": "user", "content": f"{asked[n % 40]} {'Details follow. ' * 40}"} for n in range(count)]
+        )
+        sizes.append(len(session.compact(force=True).messages[0].content))
+    assert sizes[1] > 2 * sizes[0]
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3, 4, 5])
+def test_a_window_never_begins_with_the_result_of_a_call_that_was_compacted(
+    tmp_path: Path, clock: FakeClock, keep: int
+) -> None:
+    settings = kept.Settings(compaction_keep_recent=keep)
+    with kept.open(tmp_path / "m.db", clock=clock, settings=settings) as memory:
+        session = memory.session("s1")
+        session.append("user", "read three files")
+        session.append("assistant", "I read them.")
+        for n in range(3):
+            session.append("tool_call", id=f"t{n}", name="Read", input={"file_path": f"{n}.md"})
+        for n in range(3):
+            session.append("tool_result", f"text {n}", id=f"t{n}")
+        shown = session.compact(force=True).messages
+        calls = [message.id for message in shown if message.role == "tool_call"]
+        results = [message.id for message in shown if message.role == "tool_result"]
+        assert shown[0].role == "summary"
+        assert calls == results or calls[-len(results) :] == results
+        assert len(shown) > keep
+
+
+def test_a_summarizer_of_the_memory_writes_every_summary(tmp_path: Path, clock: FakeClock) -> None:
+    asked: list[int] = []
+
+    def write(messages: Sequence[Message]) -> str:
+        asked.append(len(messages))
+        return "The harbor was quiet for the whole day."
+
+    settings = kept.Settings(compaction_threshold_tokens=600, compaction_keep_recent=3)
+    with kept.open(tmp_path / "m.db", clock=clock, settings=settings, summarizer=write) as memory:
+        session = memory.session("s1")
+        for n in range(40):
+            session.append("user", f"Part {n} of the story is that the harbor was quiet and nothing happened.")
+        assert asked
+        assert session.window().messages[0].content == "The harbor was quiet for the whole day."
+        done = session.finish()
+        assert memory.get(done.summary or "").content == "The harbor was quiet for the whole day."
+
+
+def test_a_summarizer_that_fails_loses_no_message(tmp_path: Path, clock: FakeClock) -> None:
+    def fail(messages: Sequence[Message]) -> str:
+        raise TimeoutError("the model is away")
+
+    with kept.open(tmp_path / "m.db", clock=clock, summarizer=fail) as memory:
+        session = memory.session("s1")
+        session.append("user", DECISION)
+        done = session.finish()
+        assert "PostgreSQL 16" in memory.get(done.summary or "").content
+
+
+def test_without_flushes_a_compaction_stores_nothing(tmp_path: Path, clock: FakeClock) -> None:
+    settings = kept.Settings(flush_enabled=False, compaction_keep_recent=1)
+    with kept.open(tmp_path / "m.db", clock=clock, settings=settings) as memory:
+        session = memory.session("s1")
+        session.append("user", DECISION)
+        session.append("user", PREFERENCE)
+        assert session.compact(force=True).messages[0].role == "summary"
+        assert memory.list() == []
+
+
+def test_finishing_counts_the_findings_of_checkpoints(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    session.append("user", DECISION)
+    assert session.checkpoint() == 1
+    assert session.finish().findings == 1
+
+
+def test_the_users_statements_have_topic_tags(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    host = "We decided to run the worker on Nomad, because Kubernetes was too much for us."
+    session.append("user", host)
+    session.append("user", PREFERENCE)
+    session.finish()
+    tags = {one.content: set(one.tags) for one in session.findings()}
+    assert {"nomad", "kubernetes"} <= tags[host]
+    assert {"commit", "format"} <= tags[PREFERENCE]
+
+
+def test_capture_and_injection_are_switched_off_apart(tmp_path: Path, clock: FakeClock) -> None:
+    with kept.open(tmp_path / "a.db", clock=clock, settings=kept.Settings(auto_memory=False)) as memory:
+        memory.remember("Deploys go through the harbor gate", source=kept.Source(origin="user"))
+        session = memory.session("s1")
+        session.append("user", DECISION)
+        assert session.finish().findings == 0
+        assert "harbor gate" in str(memory.briefing("deploys through the harbor gate"))
+        assert memory.status()["switched_off"] == ["auto_memory"]
+        refused = memory.remember(DECISION, source=kept.Source(origin="extraction"))
+        assert "auto_memory" in refused.message
+    with kept.open(tmp_path / "b.db", clock=clock, settings=kept.Settings(auto_briefing=False)) as memory:
+        session = memory.session("s1")
+        session.append("user", DECISION)
+        assert session.finish().findings == 1
+        assert "auto_briefing" in (memory.briefing("PostgreSQL for billing").error or "")
+        assert memory.status()["switched_off"] == ["auto_briefing"]

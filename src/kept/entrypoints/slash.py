@@ -307,6 +307,7 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     counts, injected = memory.look().counts(), memory.look().last_briefing()
     is_sound = counts.live == counts.indexed
     is_paused = memory.pauses.status()
+    is_auto = memory.settings.auto_memory and not is_paused
     told = "Nothing was injected yet."
     if injected is not None:
         told = f"Last injected: {injected.at:%Y-%m-%d %H:%M} UTC, {injected.receipt}."
@@ -317,7 +318,7 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
         if is_sound
         else f"Index: {counts.indexed:,} of {counts.live:,} memories. `kept doctor --fix` repairs it.",
         told,
-        "Auto-memory is off." if is_paused else "Auto-memory is on.",
+        "Auto-memory is on." if is_auto else f"Auto-memory is off{'' if is_paused else ' (setting auto_memory)'}.",
     ]
     data: dict[str, Any] = {
         "memories": counts.live,
@@ -326,7 +327,7 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
         "candidates": counts.candidates,
         "index": "in step" if is_sound else "out of step",
         "last_injected": None if injected is None else injected.at,
-        "auto": not is_paused,
+        "auto": is_auto,
     }
     return Answer(text="\n".join(lines), data=data)
 

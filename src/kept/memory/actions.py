@@ -81,7 +81,7 @@ def for_action(
 
     Some agents can be refused a call only before it, and told lines only after it: then one of the two is wanted.
     """
-    if context.is_off(delivery.session):
+    if context.is_injection_off(delivery.session):
         return Said()
     keys = keys_of_call(call, context.place or "")
     if may_refuse and (refusal := guards.refusal_of(context, call, keys, delivery)):

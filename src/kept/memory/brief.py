@@ -50,6 +50,12 @@ SUBAGENT_LINES = 3
 StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without lines that no longer hold
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
+PAUSED = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
+SWITCHED_OFF = (
+    "The setting auto_briefing is off, so nothing is injected automatically. "
+    "`kept config set auto_briefing true` switches it on."
+)
+
 
 class BriefingRequest(Struct, frozen=True, kw_only=True):
     """The arguments of `Kept.briefing`, not yet checked."""
@@ -202,9 +208,9 @@ def _brief(
     on_new_session: NewSession | None = None,
 ) -> Briefing:
     storages, now = context.readable(), context.now()
-    if context.is_off(situation.session):
-        paused = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
-        return Briefing(style=order.style, budget=order.total, error=paused)
+    if context.is_injection_off(situation.session):
+        why = PAUSED if context.is_paused(situation.session) else SWITCHED_OFF
+        return Briefing(style=order.style, budget=order.total, error=why)
     if on_new_session is not None and _is_new(situation.session, storages):
         on_new_session(context, situation.session or "")
     told = gather(context, situation, storages, now, is_hook=delivery is not None, still_told=still_told)

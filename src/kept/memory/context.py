@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kept.projects.spaces import Spaces
     from kept.recall import Join, Reranker
     from kept.recall.candidates import Latencies
+    from kept.writing.extraction import Summarizer
     from kept.writing.pipeline import WriteRules
 
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
@@ -90,6 +91,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     reranker: "Reranker | None" = None
     embedder: Embedder | None = None
     judge: "Judge | None" = None  # of a program: settles the findings of each session as it ends
+    summarizer: "Summarizer | None" = None
     signals: Signals = field(default_factory=Signals)
     held: Stamp | None = None  # of changes that belong together
     seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
@@ -335,7 +337,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             source=self.source(),
             redact_email=self.settings.redact_email,
             allow=allow,
-            is_paused=None in paused or not self.settings.auto_memory,
+            is_paused=None in paused,
+            is_capture_off=not self.settings.auto_memory,
             paused_sessions=paused,
         )
 
@@ -348,9 +351,13 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Who sees unpromoted findings, for a `Request`: under an open preset every session, else only their own."""
         return None if PRESETS[self.settings.preset].is_open else session or ""
 
-    def is_off(self, session: str | None = None) -> bool:
-        """Whether automatic capture and injection are off, in the project or in that session."""
+    def is_capture_off(self, session: str | None = None) -> bool:
+        """Return True if nothing is taken from conversations: by `auto_memory`, or by a pause."""
         return not self.settings.auto_memory or self.is_paused(session)
+
+    def is_injection_off(self, session: str | None = None) -> bool:
+        """Return True if agents are given nothing without asking: by `auto_briefing`, or by a pause."""
+        return not self.settings.auto_briefing or self.is_paused(session)
 
     def is_paused(self, session: str | None = None) -> bool:
         """Whether the project or that session is paused: then nothing of what is said in it is written."""

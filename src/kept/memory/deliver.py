@@ -137,7 +137,7 @@ class Deliveries:
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""
-        if not output.strip() or self._context.is_off(listener.session):
+        if not output.strip() or self._context.is_injection_off(listener.session):
             return ""
         known_errors = _known_errors()
         known = known_errors.fixes_for(self._context, output, session=listener.session, command=command)
@@ -194,7 +194,7 @@ class Deliveries:
             max_chars=MAX_CHARS - len(text.delivered("x")),
             delivery=listener.delivery(moment),
         )
-        if self._context.is_off(listener.session):
+        if self._context.is_injection_off(listener.session):
             return ""
         return str(brief.write_briefing(self._context, request, _still_told))
 

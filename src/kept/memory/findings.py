@@ -71,7 +71,7 @@ def take(
             return FindingsUpdate()
         messages = reader.messages(name, after=0 if is_whole else max(0, session.checked - OVERLAP))
     upto = messages[-1].n if messages else session.shared
-    if _is_read(session, upto, is_whole=is_whole) or context.is_off(name):
+    if _is_read(session, upto, is_whole=is_whole) or context.is_capture_off(name):
         return FindingsUpdate(upto=upto)
     said = list(filterfalse(is_own_summary, messages))
     reading = _read(context, storage, session, said, heard, is_whole=is_whole, summarizer=summarizer)

@@ -133,7 +133,7 @@ def resume(context: Context, session: str | None = None) -> bool:
 def is_paused(context: Context, session: str | None = None) -> bool:
     """Whether it is paused, in the project or in that session."""
     context.readable()
-    return context.is_off(session)
+    return context.is_paused(session)
 
 
 def _alias(reader: Reader, word: str) -> Alias | None:

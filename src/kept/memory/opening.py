@@ -29,6 +29,7 @@ from kept.storage import is_database, open_space
 
 if TYPE_CHECKING:
     from kept.recall import Reranker
+    from kept.writing.extraction import Summarizer
 
 
 def utc_now() -> datetime:
@@ -48,6 +49,7 @@ def open(
     reranker: "Reranker | None" = None,
     embedder: Embedder | None = None,
     judge: Judge | None = None,
+    summarizer: "Summarizer | None" = None,
     person: str | None = None,
     hosted: bool = False,
     without_global: bool = False,
@@ -58,8 +60,9 @@ def open(
     database that holds the project, or None for the home, unless `$KEPT_DATABASE_URL` or `kept projects link` names a
     database. `project` is a directory or a name. `confirm(question) -> bool` is asked before global memory changes.
     `clock` returns an aware datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may
-    give each hit one more factor; `embedder` makes the vectors of profile hybrid.
-    `judge(list)` settles the findings of each session as it ends: it returns `keep`, `drop`, `rewrite` and `add`.
+    give each hit one more factor; `embedder` makes the vectors of profile hybrid. `judge(list)` settles the findings of
+    each session as it ends: it returns `keep`, `drop`, `rewrite` and `add`. `summarizer(messages)` writes the summaries
+    of sessions when they are flushed, compacted and finished.
 
     For programs that serve others: `person` is the name of the person for whom the actor acts; a database notes both
     names, any other store notes the person's. `hosted`: an agent acts in a program of its own, and what tools said to
@@ -94,6 +97,7 @@ def open(
         reranker=reranker,
         embedder=embedder,
         judge=judge,
+        summarizer=summarizer,
     )
     if chosen.auto_upkeep:
         from kept.memory import upkeep  # hooks open a memory without it

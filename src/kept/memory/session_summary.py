@@ -107,7 +107,7 @@ def _is_told(said: str, passages: Passages, untold: Iterable[str], buried: Burie
 
 def unlabelled(line: str) -> str:
     """A line of a summary without the words that the summary has put before it."""
-    return re.sub(r"^[-*\s]*(?:(?:Asked|Open): )?", "", line)
+    return re.sub(r"^[-*\s]*(?:(?:Asked(?: last| before)?|Open): )?", "", line)
 
 
 def leave_out(tx: Transaction, forgotten: Memory) -> None:

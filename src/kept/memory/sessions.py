@@ -20,15 +20,16 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
+from kept.memory.compaction import stand_in, with_fallback
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
-from kept.memory.findings import FindingsUpdate, findings_of, promote, summarized, take
+from kept.memory.findings import FindingsUpdate, findings_of, promote, take
 from kept.memory.judging import Judgement, answer_from, list_of, settle
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn
 from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
-from kept.memory.window import UPTO, Window, message_tokens, stands_for, window
+from kept.memory.window import UPTO, Window, cut_at, message_tokens, stands_for, window
 from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
@@ -432,20 +433,22 @@ class OpenSession(Handle):
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
         """Replace all but the newest messages of the window by a summary, when it has outgrown its limit.
 
-        The transcript stays: the summary is one more message in it. Flushes first.
+        The transcript stays: the summary is one more message in it. Flushes first, unless `flush_enabled` is off.
         """
         settings = self._context.settings
         before = self._window()
         if not force and before.tokens < settings.compaction_threshold_tokens:
             return before
-        self.flush(summarizer)
+        if settings.flush_enabled:
+            self.flush(summarizer)
         whole = self._said()
         said = [message for message in whole if message.role != "summary"]
-        old = said[: -settings.compaction_keep_recent] if settings.compaction_keep_recent else said
+        old = said[: cut_at(said, settings.compaction_keep_recent)]
         upto = old[-1].n if old else 0
         if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
-        text, how_far = summarized(old, summarizer, self.heard())
+        most = settings.compaction_threshold_tokens // 4
+        text, how_far = stand_in(old, self._summarizer(summarizer), self.heard(), self._as_begun.cwd, most)
         [text] = tellable(self._storage, self.id, [text])
         summary = text or "Nothing of note was said."
         id = f"summary_{upto:03d}"
@@ -600,7 +603,9 @@ class OpenSession(Handle):
         views.write(self._context)
         self._ask_judge()
         return FlushResult(
-            findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None
+            findings=len(set(taken.uids) - set(session.findings)),  # also those of checkpoints
+            promoted=n_promoted,
+            summary=taken.summary.ref if taken.summary else None,
         )
 
     def _ask_judge(self) -> None:
@@ -613,7 +618,12 @@ class OpenSession(Handle):
 
     def _take_all(self, summarizer: Summarizer | None) -> FindingsUpdate:
         of = (self._context, self._storage, self.id, self._stamp(), self.heard)
-        return take(*of, is_whole=True, summarizer=summarizer)
+        return take(*of, is_whole=True, summarizer=self._summarizer(summarizer))
+
+    def _summarizer(self, given: Summarizer | None) -> Summarizer | None:
+        """Return the given summarizer, else that of the opened memory; None: Kept writes summaries itself."""
+        of_memory = self._context.summarizer
+        return given if given is not None or of_memory is None else with_fallback(of_memory)
 
     def heard(self, reader: Reader | None = None) -> Quotes:
         """What tools and pasted texts have said in this session so far. `reader`: of its storage, if one is at hand."""

@@ -59,6 +59,7 @@ def status(context: Context) -> dict[str, Any]:
     return {
         "actor": context.actor_here(),
         "paused": paused,
+        "switched_off": [name for name in ("auto_memory", "auto_briefing") if not getattr(context.settings, name)],
         "last_session": _last_session(context),
         "spaces": spaces,
     }

@@ -44,7 +44,7 @@ def turn_context(
         prompt=question, session=session.name, agent=session.agent, is_turn=True, **briefing
     )
     memory = brief.briefing(context, request)
-    items = () if context.is_off(session.name) else brief.fitting_items(context, question, MOST_ITEMS)
+    items = () if context.is_injection_off(session.name) else brief.fitting_items(context, question, MOST_ITEMS)
     unfinished = tuple(task for task in tasks.list_tasks(context, milestone=None, archived=False) if not task.has_ended)
     texts = {
         "system": system,

@@ -19,7 +19,7 @@ from kept.errors import Busy, KeptError
 from kept.memory.context import BATCH, ERASING, Context
 from kept.model import Memory, Session
 from kept.ports import Reader, Stamp, Storage, Where
-from kept.projects.files import remove_mirror, write_session_index
+from kept.projects.files import write_session_index
 from kept.proposals import FADE_DAYS
 from kept.storage.shared import pages_of, random_hex
 from kept.tables import PRESETS, RETENTIONS
@@ -94,24 +94,15 @@ class Round(Struct, eq=False):
             self._carry_out(chosen[start : start + BATCH], lambda memory: decisions.eviction(memory, self.now))
 
     def pack(self, folder: Path | None) -> None:
-        """Compress the sessions that have been silent for long, and take their files out of `folder`."""
+        """Compress the sessions that have been silent for long. Their files in `folder` stay."""
         with self.storage.reading() as reader:
             silent = [session for session in reader.all(Session) if self._is_to_pack(reader, session)]
         for session in silent:
             if self.is_dry_run or self._pack(session):
                 reason = f"nothing was said for {self.rules.session_retention_days} days"
                 self.done.append(Done(ref=session.name, action="pack", reason=reason))
-        if folder is not None and not self.is_dry_run:
-            self._remove_packed(folder)
-            if silent:
-                write_session_index(folder, self.storage.reading)
-
-    def _remove_packed(self, folder: Path) -> None:
-        """Remove the files of packed sessions, also those that an interrupted run has left."""
-        with self.storage.reading() as reader:
-            packed = [session.name for session in reader.all(Session) if session.packed_at is not None]
-        for name in packed:
-            remove_mirror(folder, name)
+        if silent and folder is not None and not self.is_dry_run:
+            write_session_index(folder, self.storage.reading)
 
     def _pack(self, session: Session) -> bool:
         with self.storage.writing(self._stamp()) as tx:

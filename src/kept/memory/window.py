@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import tokens
-from kept.model import Message, replace
+from kept.model import CONTEXT, Message, replace
 
 PRUNED = "[tool result left out of the window; the transcript has it]"
 UPTO = "upto"  # in the input of a summary that Kept wrote: the number of the last message that it replaces
@@ -28,9 +28,33 @@ def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
     summary = next((message for message in reversed(messages) if message.role == "summary"), None)
     upto = stands_for(summary) if summary is not None else 0
     said = [message for message in messages if message.n > upto and message.role != "summary"]
-    shown = _pruned(said, keep_tool_results)
+    shown = _pruned(_without_orphans(messages, said), keep_tool_results)
     shown = [summary, *shown] if summary is not None else shown
     return Window(messages=tuple(shown), tokens=sum(map(message_tokens, shown)))
+
+
+def cut_at(said: Sequence[Message], keep: int) -> int:
+    """Return how many messages a summary may replace, so that `keep` are left and each result has its call."""
+    calls = {message.id: at for at, message in enumerate(said) if message.role == "tool_call"}
+    before = 0  # the newest call
+    called_at = []
+    for at, message in enumerate(said):
+        before = at if message.role == "tool_call" else before
+        is_answer = message.role == "tool_result" and message.name != CONTEXT
+        called_at.append(min(at, calls.get(message.id, before)) if is_answer else at)
+    cut = end = max(0, len(said) - keep)
+    for at in range(len(said) - 1, -1, -1):
+        if at < cut:
+            break
+        cut = min(cut, called_at[at])
+    return cut or end
+
+
+def _without_orphans(messages: Sequence[Message], said: Sequence[Message]) -> list[Message]:
+    """Return the messages without results of tools whose calls are not among them: models' APIs refuse such."""
+    calls = {message.id for message in messages if message.role == "tool_call"}
+    here = {message.id for message in said if message.role == "tool_call"}
+    return [one for one in said if one.role != "tool_result" or one.id in here or one.id not in calls]
 
 
 def _pruned(messages: Sequence[Message], keep_tool_results: int) -> list[Message]:

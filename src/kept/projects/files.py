@@ -263,11 +263,6 @@ def index_entry(session: Session) -> dict[str, Any]:
     }
 
 
-def remove_mirror(folder: Path, session: str) -> None:
-    """Delete the file of a session whose rows are packed or erased."""
-    (folder / f"{check_session_name(session)}.jsonl").unlink(missing_ok=True)
-
-
 def rewrite_mirror(folder: Path, reader: Reader, session: str) -> bool:
     """Write the file of a session again after an erasure, or delete it if nothing is left. False: there was none."""
     path = folder / f"{check_session_name(session)}.jsonl"

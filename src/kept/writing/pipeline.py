@@ -79,6 +79,7 @@ class WriteRules(Struct, frozen=True, kw_only=True):
     allow: Collection[str] = ()  # values that look like secrets and that a person declared harmless
     echoes: Echoes = Echoes()  # statements of the project's own files, which are not stored again
     is_paused: bool = False
+    is_capture_off: bool = False  # by the setting auto_memory
     paused_sessions: Collection[str | None] = ()
 
 
@@ -119,7 +120,10 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     draft = _completed(safe.draft)
     is_redacted = bool(safe.redactions)
     is_paused = rules.is_paused or (draft.source is not None and draft.source.session in rules.paused_sessions)
-    verdict = admit(draft, rules.preset, rules.echoes, is_redacted=is_redacted, is_paused=is_paused)
+    is_closed = is_paused or rules.is_capture_off
+    verdict = admit(draft, rules.preset, rules.echoes, is_redacted=is_redacted, is_paused=is_closed)
+    if verdict.refusal == "paused" and not is_paused:
+        return _refused("auto_off", REASONS["auto_off"], safe.redactions)
     if verdict.status is None:
         return _refused(verdict.refusal, verdict.message, safe.redactions)
     if draft.pin and draft.trust == "user" and verdict.status == "candidate":

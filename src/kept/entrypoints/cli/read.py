@@ -143,6 +143,7 @@ def status_command(invocation: Invocation) -> None:
         if project.team is not None:
             lines.append(f"    shared as {project.team.name} in {project.team.database}; you are {person}")
     lines += _pause_lines(invocation, status["paused"])
+    lines += [OFF_LINES[name] for name in status["switched_off"]]
     for space in status["spaces"]:
         if space["space"] == GLOBAL:
             lines.append(Strong("Global memory, for all projects"))
@@ -160,6 +161,12 @@ def status_command(invocation: Invocation) -> None:
         **status,
     }
     invocation.answer(document, lines)
+
+
+OFF_LINES = {
+    "auto_memory": "The setting auto_memory is off: nothing is taken from conversations.",
+    "auto_briefing": "The setting auto_briefing is off: nothing is injected automatically.",
+}
 
 
 def _pause_lines(invocation: Invocation, pauses: Sequence[dict[str, Any]]) -> list[Line]:

@@ -43,8 +43,7 @@ def list_sessions(invocation: Invocation, **given: Any) -> None:
     asked = request_of(LIST_SESSIONS, given)
     with invocation.open() as memory:
         found = [
-            (session, 0 if session.packed_at else len(memory.session(session.name).messages()))
-            for session in memory.perform(LIST_SESSIONS, asked)
+            (session, len(memory.session(session.name).messages())) for session in memory.perform(LIST_SESSIONS, asked)
         ]
     lines: list[Line] = [
         (

@@ -20,9 +20,8 @@ from kept.model import Draft, Message, replace
 from kept.proposals import PROPOSAL, TOLD
 from kept.writing.extraction.conversation import OPEN, Conversation, ExtractedDraft
 from kept.writing.extraction.edits import Edits
-from kept.writing.extraction.passages import passages
+from kept.writing.extraction.requests import requests_in
 from kept.writing.extraction.summaries import summary_of
-from kept.writing.speech import elided
 
 __all__ = ["OPEN", "ExtractedDraft", "Summarizer", "extract", "summarize"]
 
@@ -57,13 +56,4 @@ Summarizer = Callable[[Sequence[Message]], str]
 def summarize(messages: Sequence[Message], findings: Sequence[Draft] | None = None) -> str:
     """Summarize the request, the findings and an open end in at most five lines. `findings` spares extracting again."""
     drafts = [each.draft for each in extract(messages)] if findings is None else findings
-    return summary_of(_first_request(messages), drafts)
-
-
-def _first_request(messages: Sequence[Message]) -> str:
-    for message in messages:
-        if message.role == "user" and message.trust == "user":
-            read = passages(message.content, is_long_pasted=True)
-            if read:
-                return elided(read[0].sentences[0])
-    return ""
+    return summary_of(next(iter(requests_in(messages)), ""), drafts)

@@ -27,6 +27,7 @@ from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words
+from kept.writing.extraction.topics import topics_in
 from kept.writing.grammar import read as read_sentence
 from kept.writing.last_word import NO, YES, Values, over_in, overrules, things_in, values_of
 from kept.writing.speech import elided
@@ -247,7 +248,7 @@ class Conversation:
             rules=sorted(statement.marks),
             signals=(USER_INTENT,),
             files=self._files_of(found),
-            tags=(*((CORRECTION,) if statement.has(*_CORRECTING) else ()), *_tags(content)),
+            tags=(*((CORRECTION,) if statement.has(*_CORRECTING) else ()), *(_tags(content) or topics_in(content))),
         )
 
     def _files_of(self, found: _Found) -> tuple[str, ...]:

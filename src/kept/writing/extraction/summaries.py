@@ -17,19 +17,19 @@ _FIRST = ("decision", "preference", "warning", "architecture", "discovery", "con
 def summary_of(asked: str, drafts: Sequence[Draft]) -> str:
     """Return the request, the most important drafts, and an open end, as a list; empty if there is nothing."""
     is_kept = any(_bare(draft.content) == _bare(asked) for draft in drafts)
-    lines = [f"Asked: {_cut(asked)}"] if asked and not is_kept else []
-    open_ends = list(filter(_is_open, drafts))[:1]
-    others = sorted(filterfalse(_is_open, drafts), key=_rank)
-    lines += [_cut(draft.content) for draft in others[: MAX_LINES - len(lines) - len(open_ends)]]
-    lines += [f"Open: {_cut(draft.content)}" for draft in open_ends]
+    lines = [f"Asked: {cut(asked)}"] if asked and not is_kept else []
+    open_ends = list(filter(is_open, drafts))[:1]
+    others = sorted(filterfalse(is_open, drafts), key=rank)
+    lines += [cut(draft.content) for draft in others[: MAX_LINES - len(lines) - len(open_ends)]]
+    lines += [f"Open: {cut(draft.content)}" for draft in open_ends]
     return "\n".join(f"- {line}" for line in _once(lines))
 
 
-def _is_open(draft: Draft) -> bool:
+def is_open(draft: Draft) -> bool:
     return "open" in draft.tags
 
 
-def _rank(draft: Draft) -> tuple[float, int]:
+def rank(draft: Draft) -> tuple[float, int]:
     is_users = draft.source is not None and draft.source.origin == "conversation"
     return (-(draft.importance or 0.0) - is_users, _FIRST.index(draft.kind) if draft.kind in _FIRST else len(_FIRST))
 
@@ -42,7 +42,7 @@ def _bare(line: str) -> str:
     return line.strip(" .!").casefold()
 
 
-def _cut(line: str) -> str:
+def cut(line: str) -> str:
     """Cut the line after a word if it is too long."""
     line = " ".join(line.split())
     if len(line) <= MAX_LINE_CHARS:
