@@ -425,6 +425,15 @@ def test_a_transcript_goes_to_the_project_that_a_variable_names(box: Box) -> Non
     assert box.hook.failures() == []
 
 
+def test_without_flushes_a_compaction_of_the_host_stores_no_summary(box: Box) -> None:
+    box.say("We decided to use Postgres for the orders, because of its constraints")
+    assert box.fire("claude-code", "PreCompact", **GENEROUS, KEPT_FLUSH_ENABLED="false").is_silent()
+    box.wait_until(lambda: _messages(box) == 1 and not box.hook.pointers())
+    with box.open() as memory:
+        assert [session.flushed for session in memory.sessions()] == [0]
+        assert memory.list(kinds=["summary"]) == []
+
+
 def test_a_compaction_flushes_the_session_and_keeps_the_summary_of_the_host(box: Box) -> None:
     box.say("We decided to use Postgres for the orders, because of its constraints")
     assert box.fire("claude-code", "PreCompact", **GENEROUS).is_silent()

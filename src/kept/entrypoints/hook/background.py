@@ -138,7 +138,7 @@ def _import_transcript(memory: Kept, folder: HookFolder, group: Pointers) -> Non
     kinds = {known.events.get(str(pointer.get("event"))) for _, pointer in group}
     if "end" in kinds:
         memory.session(last["session"]).finish()
-    elif "compact" in kinds:
+    elif "compact" in kinds and memory.settings.flush_enabled:
         memory.session(last["session"]).flush()
 
 
