@@ -104,7 +104,7 @@ class Deliveries:
 
     def at_stop(self, listener: Listener) -> str:
         """Write the findings of the session that its agent should judge before it stops."""
-        if not self._asks("stop") or self._context.is_off(listener.session):
+        if not self._asks("stop") or self._context.is_injection_off(listener.session):
             return ""
         from kept.memory import asking  # only where a person wants it
 
@@ -172,7 +172,7 @@ class Deliveries:
 
     def _with_list(self, block: str, listener: Listener, *, is_quiet: bool = False) -> str:
         """Append the list that waits for a judge, if there is one."""
-        if self._context.is_off(listener.session):
+        if self._context.is_injection_off(listener.session):
             return block
         from kept.memory import asking  # reads sessions and findings, which most prompts do without
 
