@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FOLDER = "hook/anchors"  # in the home
 KEY_FILE = "key"  # the random key of the hashes
 PLACE_PREFIX = "at-"  # of a file that says which space a folder of the disk belongs to
-MAGIC = b"KEPTANC1"
+MAGIC = b"KEPTANC2"
 MARK_BYTES = 24  # MAGIC, the number of the journal's last event in here, the beginning of its hash
 BITMAP_BYTES = 32_768  # a bit for each hash by its first bits: most hashes that are looked for are not there
 HEADER_BYTES = MARK_BYTES + BITMAP_BYTES
