@@ -29,6 +29,7 @@ RECORD_BYTES = 8  # a hash of four bytes, the id of a memory of four
 MAX_TEXT_CHARS = 20_000  # of the new text of an edit
 MAX_COMMAND_CHARS = 2_000
 MAX_PATH_PARTS = 8
+MAX_FOLDERS_UP = 40
 ANY = " *"  # behind a program in a key: whichever its sub-command is
 
 # Every character that is part of no name, path or assignment becomes a space.
@@ -334,10 +335,34 @@ def _parts_below(path: str, root: str) -> "list[str]":
     parts, above = _parts_of_path(path), _parts_of_path(root)
     if parts[: len(above)] != above:
         try:
-            parts, above = (_parts_of_path(os.path.realpath(one)) for one in (path, root))
+            path, root = os.path.realpath(path), os.path.realpath(root)
+            parts, above = _parts_of_path(path), _parts_of_path(root)
+            if parts[: len(above)] != above and (tree := _worktree_around(path, root)):
+                above = _parts_of_path(tree)
         except (OSError, ValueError):
             return []
     return parts[len(above) :] if parts[: len(above)] == above else []
+
+
+def _worktree_around(path: str, root: str) -> str:
+    """Return the folder around a path that is a git worktree of the project; "" if there is none."""
+    for _ in range(MAX_FOLDERS_UP):
+        above = os.path.dirname(path)  # noqa: PTH120 (pathlib is slow to import)
+        if above == path:
+            break
+        path = above
+        try:
+            file = os.open(f"{path}/.git", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except OSError:
+            continue
+        try:
+            pointer = os.fsdecode(os.read(file, MAX_COMMAND_CHARS))
+        except OSError:  # a folder: a repository of its own
+            break
+        finally:
+            os.close(file)
+        return path if pointer.startswith(f"gitdir: {root}/") and "/worktrees/" in pointer else ""
+    return ""
 
 
 def _keys_of_path(path: str, root: str) -> "list[str]":
