@@ -95,6 +95,7 @@ def test_a_text_that_only_mentions_a_file_is_told_if_it_is_a_rule(memory: kept.K
         ("`git rebase --continue` waits for an editor, so set GIT_EDITOR=true first", {"commands": ["git rebase -i"]}),
         ("Never edit anything under tests/golden/ by hand", {"files": ["tests/golden/a.out"]}),
         ("Ask me before you push", {"commands": ["git push"]}),
+        ("Use pnpm, not npm", {"commands": ["npm install x"]}),
     ],
 )
 def test_a_symbol_a_command_a_folder_and_an_activity_are_enough(
@@ -110,6 +111,7 @@ def test_a_symbol_a_command_a_folder_and_an_activity_are_enough(
         ("Everything in src/ must be typed", {"files": ["src/cart/deep/prices.py"]}),  # a folder like any other
         ("Run `python tools/build.py` after each change", {"commands": ["python -c pass"]}),
         ("Never run `git push`", {"commands": ["git status"]}),
+        ("Use pnpm, not npm", {"commands": ["pnpm install x"]}),
     ],
 )
 def test_a_common_folder_or_program_alone_is_not_enough(
@@ -117,6 +119,13 @@ def test_a_common_folder_or_program_alone_is_not_enough(
 ) -> None:
     memory.remember(content, kind="warning")
     assert said(memory, **call) == ""
+
+
+def test_a_memory_that_was_called_useless_is_not_told(memory: kept.Kept) -> None:
+    ref = memory.remember(PRICES, kind="warning").ref
+    assert ref is not None
+    memory.demote(ref)
+    assert said(memory, files=["src/cart/prices.py"]) == ""
 
 
 def test_a_pause_silences_actions_and_failures(memory: kept.Kept) -> None:

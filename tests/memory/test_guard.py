@@ -93,6 +93,12 @@ def test_a_guard_that_is_passed_three_times_only_tells_and_undo_brings_it_back(m
         ("src/cart/prices.py is generated, never edit it", ToolCall(["src/cart/basket.py"]), False),
         ("Never run `terraform apply` here", ToolCall(commands=["cd infra && terraform apply"]), True),
         ("Never run `terraform apply` here", ToolCall(commands=["terraform plan"]), False),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(["/tmp/other/src/cart/prices.py"]), False),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(commands=["cat src/cart/prices.py"]), False),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(commands=["echo > src/cart/prices.py"]), True),
+        ("Never run `terraform apply` here", ToolCall(commands=["bash -c 'terraform -chdir=a apply'"]), True),
+        ("Use pnpm, not npm", ToolCall(commands=["npm install x"]), True),
+        ("Use pnpm, not npm", ToolCall(commands=["pnpm install x"]), False),
         ("Ask before each release", ToolCall(commands=["npm publish"]), True),
         (
             "load_prices in src/cart/ and prices.py must stay",
