@@ -45,7 +45,7 @@ def is_anchored(memory: Memory) -> bool:
     """Return True if the memory may be told at an action: said by an agent or a person, and more than a finding."""
     if memory.is_archived or memory.is_low_trust or memory.scope != "memory" or memory.kind not in KINDS:
         return False
-    if INSTRUCTION_TAG in memory.tags:  # nobody wrote it on purpose, and it tells its reader what to do
+    if INSTRUCTION_TAG in memory.tags:  # it came along with a text, and gives orders to its reader
         return False
     return memory.status != "candidate" or memory.tier in ("project", "global")
 

@@ -81,7 +81,7 @@ class Occasion:
         except BaseException as error:  # the boundary of this thread: nothing may reach the agent
             try:
                 self.give_up(_named(error))
-            except OSError:  # no process can be started, so there is nobody to tell; the answer stands
+            except OSError:  # no process can be started, so the failure is not logged; the answer stands
                 return
 
     def give_up(self, reason: str) -> None:
