@@ -11,6 +11,7 @@ import pytest
 import kept
 from kept.entrypoints.hook import work
 from kept.entrypoints.hook.agents import AGENTS, refusal_of
+from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.hook.places import is_agents_own
 from kept.entrypoints.hook.tool_calls import call_of, failure_of, task_of
 from kept.entrypoints.hook.wire import decoded, encoded
@@ -257,6 +258,40 @@ def test_tasks_are_taken_in_the_order_in_which_they_were_given(tmp_path: Path) -
     assert [work.take_task(str(tmp_path), "s") for _ in range(3)] == ["first\nline two", "second", ""]
     assert task_of({"tool_name": "spawn_agent", "tool_input": {"message": "x"}}) == "x"
     assert task_of({"tool_name": "Bash", "tool_input": {"prompt": "x"}}) == ""
+
+
+def test_a_task_leaves_no_trace_once_it_is_taken_and_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "hook").mkdir()
+    work.note_task(str(tmp_path), "s", "x" * 5_000)
+    [file] = (tmp_path / work.FOLDER).iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    assert work.take_task(str(tmp_path), "s") == "x" * 2_000
+    assert list((tmp_path / work.FOLDER).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "cue", ["PASSWORD", "passwd", "Secret", "token", "API key", "API_KEY", "ApiKey", "credentials"]
+)
+def test_a_task_that_may_hold_a_secret_is_not_noted(tmp_path: Path, cue: str) -> None:
+    (tmp_path / "hook").mkdir()
+    work.note_task(str(tmp_path), "s", f"{'x' * 3_000} log in with the {cue} hunter2")
+    work.note_task(str(tmp_path), "s", "the next one")
+    [file] = (tmp_path / work.FOLDER).iterdir()
+    assert "xxx" not in file.read_text()
+    assert "hunter2" not in file.read_text()
+    assert [work.take_task(str(tmp_path), "s") for _ in range(2)] == ["", "the next one"]
+
+
+def test_tasks_that_nobody_took_are_deleted_after_two_days(tmp_path: Path) -> None:
+    (tmp_path / "hook").mkdir()
+    for session, days in (("old", 2.1), ("new", 1.9)):
+        work.note_task(str(tmp_path), session, f"the {session} task")
+        [file] = [one for one in (tmp_path / work.FOLDER).iterdir() if session in one.read_text()]
+        at = time.time() - days * 86_400
+        os.utime(file, (at, at))
+    HookFolder(tmp_path).forget_old()
+    [left] = (tmp_path / work.FOLDER).iterdir()
+    assert "new" in left.read_text()
 
 
 # The work of a session

@@ -15,7 +15,8 @@ from kept.entrypoints.hook import wire
 FOLDER = "hook/work"
 MOST_FILES = 20
 MOST_BYTES = 16_384  # of a file, before it is shortened
-MOST_TASK_CHARS = 4_000
+MOST_TASK_CHARS = 2_000
+SECRET_CUES = ("password", "passwd", "secret", "token", "api key", "api-key", "api_key", "apikey", "credential")
 KEPT_SECONDS = 2 * 86_400
 
 
@@ -33,9 +34,11 @@ def files_of(home: str, session: str) -> "tuple[str, ...]":
 
 
 def note_task(home: str, session: str, task: str) -> None:
-    """Note a task that a sub-agent is about to be given."""
+    """Note a task that a sub-agent is about to be given; only its place in the order, if it may hold a secret."""
     if home and task.strip():
-        _append(f"{_path(home, session)}.tasks", wire.encoded(task[:MOST_TASK_CHARS]) + "\n")
+        said = task.lower()
+        noted = "" if any(cue in said for cue in SECRET_CUES) else task[:MOST_TASK_CHARS]
+        _append(f"{_path(home, session)}.tasks", wire.encoded(noted) + "\n")
 
 
 def take_task(home: str, session: str) -> str:
@@ -44,7 +47,10 @@ def take_task(home: str, session: str) -> str:
     if not home or not (lines := _lines(path)):
         return ""
     first, *rest = lines
-    _write(path, "".join(f"{line}\n" for line in rest))
+    if rest:
+        _write(path, "".join(f"{line}\n" for line in rest))
+    else:
+        _remove(path)
     try:
         task = wire.decoded(first)
     except ValueError:
@@ -93,6 +99,13 @@ def _write(path: str, lines: str) -> None:
         finally:
             os.close(file)
         os.replace(draft, path)  # noqa: PTH105
+    except OSError:
+        return
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)  # noqa: PTH108
     except OSError:
         return
 
