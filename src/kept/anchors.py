@@ -30,7 +30,7 @@ MAX_TEXT_CHARS = 20_000  # of the new text of an edit
 MAX_COMMAND_CHARS = 2_000
 MAX_PATH_PARTS = 8
 MAX_FOLDERS_UP = 40
-ANY = " *"  # behind a program in a key: whichever its sub-command is
+ANY = " *"  # behind a program in a key: with any sub-command
 
 # Every character that is part of no name, path or assignment becomes a space.
 _KEPT_CHARS = "_./-:@+~$="
@@ -260,21 +260,21 @@ class ToolCall:
 def keys_of_call(call: ToolCall, root: str = "") -> "list[str]":
     """Return the keys of a tool call, the most telling first. `root` is the folder of the project."""
     keys: list[str] = []
-    root = _composed(root)
+    root = root
     for path in call.files:
-        keys += _keys_of_path(_composed(path), root)
+        keys += _keys_of_path(path, root)
     for command in call.commands:
-        keys += _keys_of_command(_composed(command[:MAX_TEXT_CHARS]), root)
-    keys += _symbols(_tokens(_composed(call.text[:MAX_TEXT_CHARS])))
+        keys += _keys_of_command(command[:MAX_TEXT_CHARS], root)
+    keys += _symbols(_tokens(call.text[:MAX_TEXT_CHARS]))
     return list(dict.fromkeys(keys))
 
 
 def keys_of_memory(content: str, files: "Sequence[str]" = ()) -> "list[str]":
     """Return the keys of a memory: of its files, and of the names, paths and commands in its text."""
     keys: list[str] = []
-    content = _composed(content)
+    content = content
     for path in files:
-        keys += _named_path(_composed(path), is_sure=True)
+        keys += _named_path(path, is_sure=True)
     spans = content.split("`")
     for span in spans[1::2]:
         keys += _named_command(span)
@@ -302,15 +302,6 @@ def activities_in(content: str) -> "list[str]":
 def is_general(program: str) -> bool:
     """Return True for a program that is used for everything, or whose sub-command names the work."""
     return program in GENERAL or program in _SUBCOMMANDS or program in _WORDS_TOO
-
-
-def _composed(text: str) -> str:
-    """Return the text with each accented letter as one character: file systems and agents write them differently."""
-    if text.isascii():
-        return text
-    from unicodedata import normalize  # few calls need it
-
-    return normalize("NFC", text)
 
 
 def _parts_of_path(path: str) -> "list[str]":

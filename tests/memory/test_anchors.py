@@ -63,8 +63,6 @@ def files_of(home: Path) -> bytes:
         ("Never edit pkg/core/gen.py", ToolCall(files=["pkg/other/../core/gen.py"])),
         ("Never edit pkg/core/gen.py", ToolCall(files=["/work/shop/pkg/./core//gen.py"])),
         ("Never edit pkg/other/../core/gen.py", ToolCall(files=["pkg/core/gen.py"])),
-        ("Never edit docs/u\u0308ber.md", ToolCall(files=["docs/\u00fcber.md"])),
-        ("Never edit docs/\u00fcber.md", ToolCall(commands=["rm docs/u\u0308ber.md"])),
         ("Never edit pkg/gen.py", ToolCall(commands=["echo x > pkg/gen.py"])),
         ("Never edit pkg/gen.py", ToolCall(commands=["cat x>pkg/gen.py 2>&1"])),
         ("Never edit pkg/gen.py", ToolCall(commands=["grep a b >>'pkg/gen.py'"])),
