@@ -36,3 +36,11 @@ def test_an_agent_at_the_command_line_does_not_pass_for_the_person_who_made_a_gu
     assert "Never push" in shell("show", "1")
     shell("guard", "1", "tell")
     assert shell.run("forget", "1", **agent).returncode == 0
+
+
+def test_history_and_undo_name_the_memory_of_a_guard(shell: Shell) -> None:
+    shell("remember", "Never push to main without asking me", "--kind", "preference")
+    shell("guard", "1", "stop")
+    last = shell("history").splitlines()[-1]
+    assert "guard [id:1]" in last
+    assert f"guard [id:1] (event {last.split()[0]}" in shell("undo", last.split()[0])
