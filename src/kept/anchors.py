@@ -10,7 +10,6 @@ hook of a tool call finds out that no memory concerns it before it opens the mem
 Rule: this module imports next to nothing, because a hook imports it at every tool call.
 """
 
-import os
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from itertools import pairwise
 
@@ -29,7 +28,6 @@ RECORD_BYTES = 8  # a hash of four bytes, the id of a memory of four
 MAX_TEXT_CHARS = 20_000  # of the new text of an edit
 MAX_COMMAND_CHARS = 2_000
 MAX_PATH_PARTS = 8
-MAX_FOLDERS_UP = 40
 ANY = " *"  # behind a program in a key: with any sub-command
 
 # Every character that is part of no name, path or assignment becomes a space.
@@ -319,41 +317,12 @@ def _parts_below(path: str, root: str) -> "list[str]":
     """Return the parts of a path below the folder of the project; none if it lies elsewhere."""
     path = path.strip()
     if path.startswith("~/"):
-        path = os.path.expanduser(path)  # noqa: PTH111 (pathlib is slow to import)
+        return []
     is_absolute = path.startswith(("/", "\\")) or path[1:2] == ":"
     if not root or not is_absolute:
         return _parts_of_path(path)
     parts, above = _parts_of_path(path), _parts_of_path(root)
-    if parts[: len(above)] != above:
-        try:
-            path, root = os.path.realpath(path), os.path.realpath(root)
-            parts, above = _parts_of_path(path), _parts_of_path(root)
-            if parts[: len(above)] != above and (tree := _worktree_around(path, root)):
-                above = _parts_of_path(tree)
-        except (OSError, ValueError):
-            return []
     return parts[len(above) :] if parts[: len(above)] == above else []
-
-
-def _worktree_around(path: str, root: str) -> str:
-    """Return the folder around a path that is a git worktree of the project; "" if there is none."""
-    for _ in range(MAX_FOLDERS_UP):
-        above = os.path.dirname(path)  # noqa: PTH120 (pathlib is slow to import)
-        if above == path:
-            break
-        path = above
-        try:
-            file = os.open(f"{path}/.git", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        except OSError:
-            continue
-        try:
-            pointer = os.fsdecode(os.read(file, MAX_COMMAND_CHARS))
-        except OSError:  # a folder: a repository of its own
-            break
-        finally:
-            os.close(file)
-        return path if pointer.startswith(f"gitdir: {root}/") and "/worktrees/" in pointer else ""
-    return ""
 
 
 def _keys_of_path(path: str, root: str) -> "list[str]":

@@ -362,3 +362,12 @@ def test_json_is_read_and_written_as_by_the_library(text: str) -> None:
 def test_what_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(json.JSONDecodeError):
         decoded(text)
+
+
+def test_a_file_behind_a_link_is_named_by_its_real_path(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    given = {"tool_name": "Edit", "tool_input": {"file_path": str(tmp_path / "link" / "a.py"), "new_string": "x"}}
+    call = call_of(given)
+    assert call is not None
+    assert call.files == (str((tmp_path / "real").resolve() / "a.py"),)

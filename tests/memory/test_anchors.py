@@ -197,25 +197,6 @@ def test_a_program_that_is_ruled_out_is_meant_with_all_its_subcommands(content: 
     assert {key for key in keys_of_memory(content) if key.startswith("c:")} == commands
 
 
-def test_a_project_behind_a_link_is_the_same_project(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    call = ToolCall(files=[str(tmp_path / "link/src/a.py")])
-    assert "f:src/a.py" in keys_of_call(call, str(tmp_path / "real"))
-
-
-def test_a_worktree_beside_the_project_belongs_to_it_and_another_repository_does_not(tmp_path: Path) -> None:
-    for name in ("shop", "tree", "other"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "other/.git").mkdir()
-    (tmp_path / "tree/.git").write_text(f"gitdir: {tmp_path}/shop/.git/worktrees/tree\n")
-    found = [
-        "f:src/a.py" in keys_of_call(ToolCall(files=[f"{tmp_path}/{name}/src/a.py"]), f"{tmp_path}/shop")
-        for name in ("shop", "tree", "other")
-    ]
-    assert found == [True, True, False]
-
-
 PARTS = st.text("abcdefgh_", min_size=1, max_size=6)
 
 
