@@ -304,7 +304,7 @@ def test_the_files_of_the_last_calls_are_known_and_old_ones_are_forgotten(tmp_pa
     assert work.files_of(home, "s")[:2] == ("/p/1999.py", "/p/1998.py")
     assert len(work.files_of(home, "s")) == work.MOST_FILES
     assert work.files_of(home, "other") == ()
-    [file] = (tmp_path / "hook" / "work").iterdir()
+    [file] = (tmp_path / "hook" / "recent").iterdir()
     assert file.stat().st_size <= work.MOST_BYTES + 100
     assert file.stat().st_mode & 0o077 == 0
     old = time.time() - work.KEPT_SECONDS - 60

@@ -13,7 +13,7 @@ from kept.anchors import ToolCall, keys_of_call, keys_of_memory
 from kept.entrypoints.hook.concerns import concerns as concerns_at
 from tests.builders import FakeClock
 
-ROOT = "/work/shop"
+ROOT = "/home/dev/shop"
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def files_of(home: Path) -> bytes:
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("Never edit src/auth/session.py by hand", ToolCall(files=["/work/shop/src/auth/session.py"])),
+        ("Never edit src/auth/session.py by hand", ToolCall(files=["/home/dev/shop/src/auth/session.py"])),
         ("See [session.py:26](src/auth/session.py:26) for the rule", ToolCall(files=["src/auth/session.py"])),
         ("The order of keys in settings.toml matters", ToolCall(files=["config/settings.toml"])),
-        ("Everything under tests/golden/ is generated", ToolCall(files=["/work/shop/tests/golden/a/b.out"])),
+        ("Everything under tests/golden/ is generated", ToolCall(files=["/home/dev/shop/tests/golden/a/b.out"])),
         ("Everything under tests/golden/ is generated", ToolCall(commands=["rm -r tests/golden"])),
         ("`load_config` must not read the environment", ToolCall(text="value = load_config(path)")),
         ("TaskService expects an options object", ToolCall(text="new TaskService({})")),
@@ -61,7 +61,7 @@ def files_of(home: Path) -> bytes:
         ("Always ask me before a release", ToolCall(commands=["npm publish"])),
         ("Ask me before you change the schema", ToolCall(commands=["python manage.py migrate"])),
         ("Never edit pkg/core/gen.py", ToolCall(files=["pkg/other/../core/gen.py"])),
-        ("Never edit pkg/core/gen.py", ToolCall(files=["/work/shop/pkg/./core//gen.py"])),
+        ("Never edit pkg/core/gen.py", ToolCall(files=["/home/dev/shop/pkg/./core//gen.py"])),
         ("Never edit pkg/other/../core/gen.py", ToolCall(files=["pkg/core/gen.py"])),
         ("Never edit pkg/gen.py", ToolCall(commands=["echo x > pkg/gen.py"])),
         ("Never edit pkg/gen.py", ToolCall(commands=["cat x>pkg/gen.py 2>&1"])),
@@ -92,7 +92,7 @@ def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: ToolCall) 
         ("We decided to go ahead with the plan", ToolCall(commands=["go test ./..."])),
         ("Use pnpm, not npm", ToolCall(commands=["yarn not"])),
         ("Never edit src/auth/session.py", ToolCall(files=["/tmp/other/src/auth/session.py"])),
-        ("Never edit src/auth/session.py", ToolCall(files=["/work/shop/../other/src/auth/session.py"])),
+        ("Never edit src/auth/session.py", ToolCall(files=["/home/dev/shop/../other/src/auth/session.py"])),
         ("Never edit src/auth/session.py", ToolCall(commands=["rm /tmp/other/src/auth/session.py"])),
         ("Everything under src/auth/ is old", ToolCall(files=["/tmp/other/src/auth/session.py"])),
         ("Keep answers short", ToolCall(files=["README.md"], commands=["ls"], text="short answers")),
@@ -170,7 +170,7 @@ def test_a_command_that_only_reads_or_mentions_a_file_has_no_key_of_it(command: 
 @pytest.mark.parametrize(
     ("file", "call"),
     [
-        ("Makefile", ToolCall(files=["/work/shop/Makefile"])),
+        ("Makefile", ToolCall(files=["/home/dev/shop/Makefile"])),
         ("Dockerfile", ToolCall(files=["deploy/Dockerfile"])),
         ("Dockerfile", ToolCall(commands=["rm Dockerfile"])),
         ("Makefile", ToolCall(commands=["echo all: > Makefile"])),

@@ -1,7 +1,7 @@
 """The work of a session, as its tool calls show it: the last files, and the tasks that sub-agents were given.
 
-    <home>/hook/work/SESSION        paths, one a line, the last one last
-    <home>/hook/work/SESSION.tasks  tasks that no sub-agent has begun, as JSON, one a line
+    <home>/hook/recent/SESSION        paths, one a line, the last one last
+    <home>/hook/recent/SESSION.tasks  tasks that no sub-agent has begun, as JSON, one a line
 
 SESSION is a hash. Rule: a hook writes here before it imports anything, and nothing that fails here may stop it.
 """
@@ -12,7 +12,7 @@ from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 
 from kept.entrypoints.hook import wire
 
-FOLDER = "hook/work"
+FOLDER = "hook/recent"
 MOST_FILES = 20
 MOST_BYTES = 16_384  # of a file, before it is shortened
 MOST_TASK_CHARS = 2_000
