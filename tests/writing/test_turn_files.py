@@ -42,8 +42,8 @@ def test_files_that_were_only_read_count_if_they_are_few() -> None:
 
 
 def test_without_any_in_its_turn_the_turn_before_counts() -> None:
-    before = (said("user", "Look at the cart."), call("/home/dev/shop/src/cart.py"), said("assistant", "It has floats."))
-    assert files_of(*before, RULE, said("assistant", "Fine.")) == ("src/cart.py",)
+    seen = (said("user", "Look at the cart."), call("/home/dev/shop/src/cart.py"), said("assistant", "It has floats."))
+    assert files_of(*seen, RULE, said("assistant", "Fine.")) == ("src/cart.py",)
 
 
 def test_a_statement_that_names_a_file_keeps_its_own() -> None:
