@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FOLDER = "hook/anchors"  # in the home
 KEY_FILE = "key"  # the random key of the hashes
 PLACE_PREFIX = "at-"  # of a file that says which space a folder of the disk belongs to
-MAGIC = b"KEPTANC1"
+MAGIC = b"KEPTANC2"
 MARK_BYTES = 24  # MAGIC, the number of the journal's last event in here, the beginning of its hash
 BITMAP_BYTES = 32_768  # a bit for each hash by its first bits: most hashes that are looked for are not there
 HEADER_BYTES = MARK_BYTES + BITMAP_BYTES
@@ -28,6 +28,7 @@ RECORD_BYTES = 8  # a hash of four bytes, the id of a memory of four
 MAX_TEXT_CHARS = 20_000  # of the new text of an edit
 MAX_COMMAND_CHARS = 2_000
 MAX_PATH_PARTS = 8
+ANY = " *"  # behind a program in a key: with any sub-command
 
 # Every character that is part of no name, path or assignment becomes a space.
 _KEPT_CHARS = "_./-:@+~$="
@@ -48,22 +49,40 @@ _WORDS_TOO = {
     "make": ("test", "build", "lint", "install", "clean", "release", "check", "deploy", "format"),
     "just": ("test", "build", "lint", "release", "check", "deploy"),
 }
-_WRAPPERS = (
-    "sudo",
-    "doas",
-    "env",
-    "time",
-    "nohup",
-    "exec",
-    "command",
-    "nice",
-    "xargs",
-    "then",
-    "do",
-    "else",
-    "if",
-    "!",
-)
+_WRAPPERS = {  # words before a program, each with its options that take a value
+    "sudo": ("-u", "-g", "-C", "-D"),
+    "env": ("-u", "-C"),
+    "time": ("-f", "-o"),
+    "timeout": ("-s", "-k", "--signal", "--kill-after"),
+    "nice": ("-n",),
+    "ionice": ("-c", "-n"),
+    "stdbuf": ("-i", "-o", "-e"),
+    "xargs": ("-n", "-I", "-P", "-L", "-d", "-a"),
+    **dict.fromkeys("doas nohup setsid exec command then do else if while until !".split(), ()),
+}
+# Options before the sub-command that take a value.
+_VALUED = {
+    "git": ("-C", "-c", "--git-dir", "--work-tree", "--namespace"),
+    "hg": ("-R", "--cwd"),
+    "npm": ("--prefix", "-w", "--workspace"),
+    "pnpm": ("-C", "--dir", "-F", "--filter"),
+    "yarn": ("--cwd",),
+    "docker": ("-H", "--host", "-c", "--context", "-f", "--file", "-p", "--project-name", "--profile"),
+    "kubectl": ("-n", "--namespace", "--context", "--kubeconfig"),
+    "helm": ("-n", "--namespace", "--kube-context", "--kubeconfig"),
+    "make": ("-C", "-f"),
+    "cargo": ("--manifest-path", "-C"),
+    "uv": ("--directory", "--project", "--with", "-p", "--python", "--extra", "--group"),
+    "poetry": ("-C", "--directory", "-P", "--project"),
+    "gh": ("-R", "--repo"),
+    "mvn": ("-f", "-pl"),
+    "gradle": ("-p",),
+    "gradlew": ("-p",),
+    "aws": ("--profile", "--region"),
+    "gcloud": ("--project",),
+    "python": ("-W", "-X"),
+    "python3": ("-W", "-X"),
+}
 _RUNNERS = ("npx", "bunx", "uvx", "pnpx", "pipx")
 _RUN_THROUGH = {
     "uv": ("run",),
@@ -85,6 +104,10 @@ GENERAL = frozenset(  # programs that say nothing about the work
 )
 _LONG = ("run", "compose", "exec")  # sub-commands that have a sub-command
 _PYTHONS = ("python", "python3", "py", "pypy3")
+_SHELLS = ("sh", "bash", "zsh", "dash", "fish")
+_READERS = frozenset("cat bat grep egrep fgrep rg ag head tail less more ls tree diff cmp wc nl stat file jq".split())
+_GIT_READERS = ("diff", "log", "show", "blame", "status", "grep", "ls-files")
+_ON_FILES = ("rm", "rmdir", "mv", "cp", "ln", "touch", "tee", "truncate", "unlink", "shred", "chmod")
 _SILENT = ("cd", "echo", "export", "set", "true", "false", "source", "[", "test", "printf", "sleep", "fi", "done")
 
 # From a command to the activity that a rule may speak of.
@@ -208,6 +231,13 @@ _RULE_WORDS = frozenset(
 )
 _RUN_WORDS = ("run", "running", "runs", "ran", "use", "using", "call", "invoke", "execute", "start", "via")
 _CHOICES = ("not", "never", "no", "avoid", "of", "than", "over", "prefer", "only", "with")
+_AGAINST = ("not", "never", "no", "avoid", "over", "don't", "dont")
+_FUNCTION_WORDS = frozenset(
+    "a an the in on at for to of from with by as and or but nor not never no only over than instead rather when while "
+    "if because since is are was were be has have this that these those it its we you i our your my here there "
+    "anywhere everywhere ever any all prefer avoid please unless until before after without so".split()
+)
+_MARKS = ".,;:!?()[]\"'*"
 _EVERYWHERE = ("git", "gh", "docker")  # a rule means some of their sub-commands
 
 
@@ -228,10 +258,11 @@ class ToolCall:
 def keys_of_call(call: ToolCall, root: str = "") -> "list[str]":
     """Return the keys of a tool call, the most telling first. `root` is the folder of the project."""
     keys: list[str] = []
+    root = root
     for path in call.files:
         keys += _keys_of_path(path, root)
     for command in call.commands:
-        keys += _keys_of_command(command[:MAX_COMMAND_CHARS], root)
+        keys += _keys_of_command(command[:MAX_TEXT_CHARS], root)
     keys += _symbols(_tokens(call.text[:MAX_TEXT_CHARS]))
     return list(dict.fromkeys(keys))
 
@@ -239,8 +270,9 @@ def keys_of_call(call: ToolCall, root: str = "") -> "list[str]":
 def keys_of_memory(content: str, files: "Sequence[str]" = ()) -> "list[str]":
     """Return the keys of a memory: of its files, and of the names, paths and commands in its text."""
     keys: list[str] = []
+    content = content
     for path in files:
-        keys += _named_path(path)
+        keys += _named_path(path, is_sure=True)
     spans = content.split("`")
     for span in spans[1::2]:
         keys += _named_command(span)
@@ -248,6 +280,7 @@ def keys_of_memory(content: str, files: "Sequence[str]" = ()) -> "list[str]":
         if "/" in token or "." in token:
             keys += _named_path(token)
     keys += _symbols(tokens)
+    keys += _chosen_in(content.replace("`", ""))
     keys += _commands_in_words(" ".join(spans[0::2]))
     keys += [f"a:{activity}" for activity in activities_in(content)]
     return list(dict.fromkeys(keys))
@@ -269,20 +302,32 @@ def is_general(program: str) -> bool:
     return program in GENERAL or program in _SUBCOMMANDS or program in _WORDS_TOO
 
 
-def relative(path: str, root: str) -> str:
-    """Return the path below the folder of the project, in lower case; the whole path if it is elsewhere."""
-    path = path.replace("\\", "/").strip().lower()
-    root = root.replace("\\", "/").rstrip("/").lower()
-    if root and path.startswith(f"{root}/"):
-        path = path[len(root) + 1 :]
-    while path.startswith("./"):
-        path = path[2:]
-    return path.strip("/")
+def _parts_of_path(path: str) -> "list[str]":
+    """Return the parts of a path in lower case; `..` takes back the part before it."""
+    parts: list[str] = []
+    for part in path.replace("\\", "/").strip().lower().split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return parts
+
+
+def _parts_below(path: str, root: str) -> "list[str]":
+    """Return the parts of a path below the folder of the project; none if it lies elsewhere."""
+    path = path.strip()
+    if path.startswith("~/"):
+        return []
+    is_absolute = path.startswith(("/", "\\")) or path[1:2] == ":"
+    if not root or not is_absolute:
+        return _parts_of_path(path)
+    parts, above = _parts_of_path(path), _parts_of_path(root)
+    return parts[len(above) :] if parts[: len(above)] == above else []
 
 
 def _keys_of_path(path: str, root: str) -> "list[str]":
     """Return the keys of a file that is touched: all the ends of its path, and the folders it lies in."""
-    parts = [part for part in relative(path, root).split("/") if part not in ("", ".", "..")][-MAX_PATH_PARTS:]
+    parts = _parts_below(path, root)[-MAX_PATH_PARTS:]
     if not parts:
         return []
     keys = [f"f:{'/'.join(parts[start:])}" for start in range(len(parts) - 1)]
@@ -293,15 +338,19 @@ def _keys_of_path(path: str, root: str) -> "list[str]":
     return keys
 
 
-def _named_path(token: str) -> "list[str]":
-    """Return the key of a file or a folder that a memory names: `src/render.go:26`, `tests/golden/`."""
+def _named_path(token: str, *, is_sure: bool = False) -> "list[str]":
+    """Return the keys of a file or a folder that a memory names: `src/render.go:26`, `tests/golden/`.
+
+    `is_sure` says that a word alone is a path as well, such as `Makefile`.
+    """
     path, _, line = token.replace("\\", "/").partition(":")
     if line and not line[:1].isdigit():
         return []
-    path = path.rstrip(".").lower()
-    while path.startswith(("./", "../", "/")):
-        path = path[path.index("/") + 1 :]
-    return _keys_of_named(path.strip("/"), is_folder=path.endswith("/"))
+    path = path.rstrip(".")
+    name = "/".join(_parts_of_path(path))
+    if is_sure and len(name) > 1 and "/" not in name and "." not in name and not path.endswith("/"):
+        return [f"b:{name}", f"d:{name}"]
+    return _keys_of_named(name, is_folder=path.endswith("/"))
 
 
 def _keys_of_named(path: str, *, is_folder: bool) -> "list[str]":
@@ -349,46 +398,193 @@ def _has_shape(name: str) -> bool:
 # Commands
 
 
-def heads(command: str) -> "Iterator[tuple[list[str], list[str]]]":
-    """Yield for each command of a line its head, such as ["npm", "run", "build"], and all its words."""
-    for part in _parts(command):
-        words = [word.strip("'\"") for word in part.split()]
-        while words:
-            words = _unwrapped(words)
-            if not words:
-                break
+_END, _INTO, _FROM = "\0end", "\0into", "\0from"  # marks between words: an operator, `>`, `<`
+
+
+class _Run:
+    """A program that a line of shell runs: its head, such as ["npm", "run", "build"], and all its words."""
+
+    __slots__ = ("head", "words")
+
+    def __init__(self, head: "list[str]", words: "list[str]") -> None:
+        self.head = head
+        self.words = words
+
+    @property
+    def only_reads(self) -> bool:
+        program = self.head[0]
+        if program == "sed":
+            return not any(word.startswith("-") and "i" in word for word in self.words)
+        return program in _READERS or (program == "git" and self.head[1:2] != [] and self.head[1] in _GIT_READERS)
+
+    def files(self) -> "Iterator[str]":
+        """Yield the words that may be paths of files that the program changes."""
+        if self.only_reads:
+            return
+        program, is_general = self.head[0], self.head[0] in GENERAL
+        if "/" in self.words[0]:
+            yield self.words[0]
+        for word in self.words[1:]:
+            named = word.partition("=")[2] if word.startswith("-") else word
+            if is_general and (" " in named or "(" in named):  # a program in the line, as of `python -c`
+                yield from filter(_is_path, _tokens(named))
+            elif _is_path(named) or (named and program in _ON_FILES):
+                yield named
+
+
+def _runs(command: str, depth: int = 1) -> "Iterator[_Run]":
+    """Yield what a line of shell runs, also behind `sudo`, `uv run` and, once, `bash -c`."""
+    for words, _ in _simple_commands(command):
+        while words := _unwrapped(words):
             program = words[0].replace("\\", "/").rpartition("/")[2].lower()
             if program in _SILENT or not _is_plain(program):
                 break
-            yield _head(program, words[1:]), words
+            if script := _script(program, words[1:]):
+                if depth:
+                    yield from _runs(script, depth - 1)
+                break
+            yield _Run(_head(program, words[1:]), words)
             words = _inner(program, words[1:])
 
 
-def _parts(command: str) -> "Iterator[str]":
-    """Split a line of shell at its operators outside of quotes; a here-document is left out."""
-    command = command.partition("<<")[0]
-    part: list[str] = []
-    quote = ""
-    for char in command:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char in "&|;\n(){}`":
-            yield "".join(part)
-            part = []
+def _targets(command: str, depth: int = 1) -> "Iterator[str]":
+    """Yield the files that a line of shell writes by `>`."""
+    for words, targets in _simple_commands(command):
+        yield from targets
+        words = _unwrapped(words)
+        if depth and words and (script := _script(words[0].rpartition("/")[2], words[1:])):
+            yield from _targets(script, depth - 1)
+
+
+def _simple_commands(command: str) -> "Iterator[tuple[list[str], list[str]]]":
+    """Yield the words of each simple command of a line, and the files into which it redirects."""
+    words: list[str] = []
+    targets: list[str] = []
+    mark = ""
+    for word in _lexed(command):
+        if word is _END:
+            yield words, targets
+            words, targets = [], []
+        elif word is _INTO or word is _FROM:
+            mark = word
             continue
-        part.append(char)
-    yield "".join(part)
+        elif mark is _INTO:
+            targets.append(word)
+        elif not mark:
+            words.append(word)
+        mark = ""
+    yield words, targets
+
+
+def _lexed(command: str) -> "Iterator[str]":
+    """Yield the words of a line of shell without their quotes, and marks for operators and redirections."""
+    command = _without_documents(command.replace("\\\r\n", "").replace("\\\n", ""))[:MAX_COMMAND_CHARS]
+    word: list[str] = []
+    place = 0
+    while place < len(command):
+        char = command[place]
+        if char in "'\"":
+            quoted, place = _quoted(command, place)
+            word.append(quoted)
+            continue
+        place += 1
+        if char == "#" and not command[place - 2 : place - 1].strip():  # a comment, to the end of the line
+            place += len(command[place:].partition("\n")[0])
+        elif char == "\\":
+            following = command[place : place + 1]
+            word.append(following if following in "\\ '\"$&|;()<>" else char + following)
+            place += 1
+        elif not char.isspace() and char not in "&|;(){}`<>":
+            word.append(char)
+        else:
+            number = char in "<>" and "".join(word).isdigit()  # of a stream, as in `2>`
+            if word and not number:
+                yield "".join(word)
+            word = []
+            mark, place = _mark(command, place - 1)
+            if mark:
+                yield mark
+    if word:
+        yield "".join(word)
+
+
+def _quoted(command: str, start: int) -> "tuple[str, int]":
+    """Return the text in the quotes that begin at a place, and the place behind them."""
+    quote, end = command[start], start + 1
+    while end < len(command) and command[end] != quote:
+        end += 2 if quote == '"' and command[end] == "\\" else 1
+    inside = command[start + 1 : end]
+    return (inside.replace('\\"', '"') if quote == '"' else inside), end + 1
+
+
+def _mark(command: str, start: int) -> "tuple[str, int]":
+    """Return the mark for the space or operator at a place, "" for none, and the place behind it."""
+    char, end = command[start], start + 1
+    if char == ">":
+        while command[end : end + 1] in (">", "|", "&"):
+            end += 1
+        if command[end - 1] == "&" and (command[end : end + 1].isdigit() or command[end : end + 1] == "-"):
+            return "", end + 1  # into another stream, as in `2>&1`
+        return _INTO, end
+    if char == "<":
+        while command[end : end + 1] in ("<", "&", "-"):
+            end += 1
+        return _FROM, end
+    if char == "&" and command[end : end + 1] == ">":
+        return "", end
+    return ("" if char != "\n" and char.isspace() else _END), end
+
+
+def _without_documents(command: str) -> str:
+    """Return the lines of a command without the bodies of its here-documents."""
+    if "<<" not in command:
+        return command
+    kept: list[str] = []
+    lines = iter(command.split("\n"))
+    for line in lines:
+        kept.append(line)
+        for end in _ends_of_documents(line):
+            for body in lines:
+                if body.strip() == end:
+                    break
+    return "\n".join(kept)
+
+
+def _ends_of_documents(line: str) -> "Iterator[str]":
+    """Yield the words that end the here-documents which begin in a line."""
+    for following in line.replace("<<<", " ").split("<<")[1:]:
+        begun = following.lstrip("- \t'\"\\")
+        name = begun.translate({ord(char): " " for char in "'\";|&)>"}).partition(" ")[0]
+        if name.replace("_", "a").isalnum() and not name[0].isdigit():
+            yield name
+
+
+def _script(program: str, rest: "list[str]") -> str:
+    """Return the line of shell that a command runs: behind `eval` or `bash -c`; "" for any other command."""
+    if program == "eval":
+        return " ".join(rest)
+    if program in _SHELLS:
+        for option, following in pairwise(rest):
+            if not option.startswith("-"):
+                break
+            if option.endswith("c") and not option.startswith("--"):
+                return following
+    return ""
 
 
 def _unwrapped(words: "list[str]") -> "list[str]":
-    """Return the words from the program on: without assignments, and without sudo, env and the like."""
+    """Return the words from the program on: without assignments, and without sudo, env, timeout and the like."""
     place = 0
+    wrapper = ""
     while place < len(words):
         word = words[place]
         is_assignment = "=" in word and word.partition("=")[0].replace("_", "a").isalnum()
-        if not (is_assignment or word.lower() in _WRAPPERS or word in ("$", "") or (place and word.startswith("-"))):
+        is_option = place > 0 and word.startswith("-")
+        if word.lower() in _WRAPPERS:
+            wrapper = word.lower()
+        elif is_option and word in _WRAPPERS.get(wrapper, ()):
+            place += 1
+        elif not (is_assignment or is_option or word in ("$", "") or (wrapper == "timeout" and word[0].isdigit())):
             break
         place += 1
     return words[place:]
@@ -396,23 +592,29 @@ def _unwrapped(words: "list[str]") -> "list[str]":
 
 def _inner(program: str, rest: "list[str]") -> "list[str]":
     """Return the command that another one runs: behind `uv run`, `npx`, `python -m` or `python tool.py`."""
-    plain = _without_options(rest)
-    first, at = (plain[0], rest.index(plain[0])) if plain else ("", len(rest))
+    at, *more = (*_places(program, rest), len(rest))
+    first = rest[at] if at < len(rest) else ""
     if program in _PYTHONS:
         is_run = "-m" in rest[:at] or first.endswith(".py")
         return rest[at:] if is_run else []
     if program in _RUNNERS and first != "run":
         return rest[at:]
-    return _without_options(rest[at + 1 :]) if first in _RUN_THROUGH.get(program, ()) else []
+    return rest[more[0] :] if more and first in _RUN_THROUGH.get(program, ()) else []
 
 
-def _without_options(words: "list[str]") -> "list[str]":
-    return [word for word in words if not word.startswith("-")]
+def _places(program: str, rest: "list[str]") -> "list[int]":
+    """Return the places of the words that are neither options nor values of options."""
+    valued = _VALUED.get(program, ())
+    return [
+        place
+        for place, word in enumerate(rest)
+        if not word.startswith("-") and not (place and rest[place - 1] in valued)
+    ]
 
 
 def _head(program: str, rest: "list[str]") -> "list[str]":
     """Return the program and its sub-commands, at most two."""
-    plain = _without_options(rest)
+    plain = [rest[place] for place in _places(program, rest)[:2]]
     head = [program]
     if plain and _is_plain(plain[0]) and program not in _PYTHONS:
         head.append(plain[0].lower())
@@ -428,18 +630,20 @@ def _is_plain(word: str) -> bool:
 
 
 def _keys_of_command(command: str, root: str) -> "list[str]":
-    """Return the keys of a command that is run: its head in all lengths, its activity, the files that it names."""
+    """Return the keys of a command that is run: its head in all lengths, its activity, the files that it changes."""
     keys: list[str] = []
-    for head, words in heads(command):
-        names = [" ".join(head[:length]) for length in range(len(head), 0, -1)]
+    for run in _runs(command):
+        names = [" ".join(run.head[:length]) for length in range(len(run.head), 0, -1)]
         keys += [f"c:{name}" for name in names]
-        activities = [*map(_ACTIVITIES.get, names), *map(_ACTIVITY_OF_SUBCOMMAND.get, head[1:2])]
+        if run.head[0] in _SUBCOMMANDS:
+            keys.append(f"c:{run.head[0]}{ANY}")
+        activities = [*map(_ACTIVITIES.get, names), *map(_ACTIVITY_OF_SUBCOMMAND.get, run.head[1:2])]
         keys += [f"a:{activity}" for activity in activities if activity]
-        for word in filter(_is_path, words[1:]):
-            keys += _keys_of_path(word, root)
-    tokens = _tokens(command)
-    keys += [f"b:{token.strip('.').lower()}" for token in tokens if "." in token.strip(".") and "/" not in token]
-    return keys + _symbols(tokens)
+        for path in run.files():
+            keys += _keys_of_path(path, root)
+    for path in _targets(command):
+        keys += _keys_of_path(path, root)
+    return keys + _symbols(_tokens(command[:MAX_COMMAND_CHARS]))
 
 
 def _is_path(word: str) -> bool:
@@ -451,7 +655,7 @@ def _named_command(span: str) -> "list[str]":
     if len(span) > MAX_COMMAND_CHARS or not span.strip():
         return []
     keys = []
-    for head, _ in heads(span):
+    for head in (run.head for run in _runs(span)):
         keys.append(f"c:{' '.join(head)}")
         if len(head) > 1 and head[0] not in _SUBCOMMANDS and head[0] not in _WORDS_TOO:
             keys.append(f"c:{head[0]}")
@@ -459,13 +663,11 @@ def _named_command(span: str) -> "list[str]":
 
 
 def _commands_in_words(content: str) -> "list[str]":
-    """Return the keys of commands in running text: `git push`, "run Vale", "pnpm, not npm", `DEBUG=1 server`."""
-    words = [word.strip(".,;:!?()[]\"'*") for word in content.split()]
-    # A program that is chosen or ruled out is meant with all its sub-commands.
-    keys = [f"c:{word.lower()}" for before, word in pairwise(words) if _is_chosen(before.lower(), word.lower())]
-    for word, following in pairwise(words):
+    """Return the keys of commands in running text: `git push`, "run Vale", `DEBUG=1 server`."""
+    keys = []
+    for word, following in _neighbours(content):
         program = word.lower()
-        if not _is_plain(following):
+        if not _is_plain(following) or following.lower() in _FUNCTION_WORDS:
             continue
         if (program in _SUBCOMMANDS and following.islower()) or following in _WORDS_TOO.get(program, ()):
             keys.append(f"c:{program} {following}")
@@ -476,9 +678,33 @@ def _commands_in_words(content: str) -> "list[str]":
     return keys
 
 
-def _is_chosen(before: str, program: str) -> bool:
-    """Return True if a word before a program says that this one is to be used, or not."""
-    return program in _SUBCOMMANDS and program not in _EVERYWHERE and (before in _RUN_WORDS or before in _CHOICES)
+def _neighbours(content: str) -> "Iterator[tuple[str, str]]":
+    """Yield each word with the next one of its clause, "" at the end of a clause; marks are taken off."""
+    said = content.split()
+    for word, following in pairwise((*said, "")):
+        yield word.strip(_MARKS), "" if word[-1] in ",;:.!?)" else following.strip(_MARKS)
+
+
+def _chosen_in(content: str) -> "list[str]":
+    """Return the keys of programs that are to be used, or not: "pnpm, not npm", "never use pip".
+
+    One that is ruled out is meant with all its sub-commands, unless one follows.
+    """
+    keys = []
+    earlier = before = ""
+    for word, following in _neighbours(content.replace("\u2019", "'").lower()):
+        if word in _SUBCOMMANDS and word not in _EVERYWHERE and (before in _RUN_WORDS or before in _CHOICES):
+            is_whole = not _is_plain(following) or following in _FUNCTION_WORDS
+            keys.append(f"c:{word}{ANY}" if is_whole and _is_ruled_out(earlier, before) else f"c:{word}")
+        earlier, before = before, word
+    return keys
+
+
+def _is_ruled_out(earlier: str, before: str) -> bool:
+    """Return True if the two words before a program say that it is not to be used."""
+    if before in ("of", "than"):
+        return earlier in ("instead", "rather")
+    return before in _AGAINST or (before in _RUN_WORDS and earlier in _AGAINST)
 
 
 # The file

@@ -11,6 +11,7 @@ import pytest
 import kept
 from kept.entrypoints.hook import work
 from kept.entrypoints.hook.agents import AGENTS, refusal_of
+from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.hook.places import is_agents_own
 from kept.entrypoints.hook.tool_calls import call_of, failure_of, task_of
 from kept.entrypoints.hook.wire import decoded, encoded
@@ -259,6 +260,40 @@ def test_tasks_are_taken_in_the_order_in_which_they_were_given(tmp_path: Path) -
     assert task_of({"tool_name": "Bash", "tool_input": {"prompt": "x"}}) == ""
 
 
+def test_a_task_leaves_no_trace_once_it_is_taken_and_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "hook").mkdir()
+    work.note_task(str(tmp_path), "s", "x" * 5_000)
+    [file] = (tmp_path / work.FOLDER).iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    assert work.take_task(str(tmp_path), "s") == "x" * 2_000
+    assert list((tmp_path / work.FOLDER).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "cue", ["PASSWORD", "passwd", "Secret", "token", "API key", "API_KEY", "ApiKey", "credentials"]
+)
+def test_a_task_that_may_hold_a_secret_is_not_noted(tmp_path: Path, cue: str) -> None:
+    (tmp_path / "hook").mkdir()
+    work.note_task(str(tmp_path), "s", f"{'x' * 3_000} log in with the {cue} hunter2")
+    work.note_task(str(tmp_path), "s", "the next one")
+    [file] = (tmp_path / work.FOLDER).iterdir()
+    assert "xxx" not in file.read_text()
+    assert "hunter2" not in file.read_text()
+    assert [work.take_task(str(tmp_path), "s") for _ in range(2)] == ["", "the next one"]
+
+
+def test_tasks_that_nobody_took_are_deleted_after_two_days(tmp_path: Path) -> None:
+    (tmp_path / "hook").mkdir()
+    for session, days in (("old", 2.1), ("new", 1.9)):
+        work.note_task(str(tmp_path), session, f"the {session} task")
+        [file] = [one for one in (tmp_path / work.FOLDER).iterdir() if session in one.read_text()]
+        at = time.time() - days * 86_400
+        os.utime(file, (at, at))
+    HookFolder(tmp_path).forget_old()
+    [left] = (tmp_path / work.FOLDER).iterdir()
+    assert "new" in left.read_text()
+
+
 # The work of a session
 
 
@@ -269,7 +304,7 @@ def test_the_files_of_the_last_calls_are_known_and_old_ones_are_forgotten(tmp_pa
     assert work.files_of(home, "s")[:2] == ("/p/1999.py", "/p/1998.py")
     assert len(work.files_of(home, "s")) == work.MOST_FILES
     assert work.files_of(home, "other") == ()
-    [file] = (tmp_path / "hook" / "work").iterdir()
+    [file] = (tmp_path / "hook" / "recent").iterdir()
     assert file.stat().st_size <= work.MOST_BYTES + 100
     assert file.stat().st_mode & 0o077 == 0
     old = time.time() - work.KEPT_SECONDS - 60
@@ -327,3 +362,12 @@ def test_json_is_read_and_written_as_by_the_library(text: str) -> None:
 def test_what_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(json.JSONDecodeError):
         decoded(text)
+
+
+def test_a_file_behind_a_link_is_named_by_its_real_path(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    given = {"tool_name": "Edit", "tool_input": {"file_path": str(tmp_path / "link" / "a.py"), "new_string": "x"}}
+    call = call_of(given)
+    assert call is not None
+    assert call.files == (str((tmp_path / "real").resolve() / "a.py"),)

@@ -1,5 +1,6 @@
 """`kept-hook` as an agent runs it: few imports, a hard limit, and never a word when something is wrong."""
 
+import compileall
 import json
 import os
 import signal
@@ -162,6 +163,7 @@ SENTENCE_MODEL = {"KEPT_SEARCH_PROVIDER": "hybrid", "KEPT_VECTOR_MODEL": str(Pat
 def test_a_prompt_imports_little(box: Box, environ: dict[str, str]) -> None:
     """No sentence model either: loading one takes longer than a prompt may wait. The start has told the rules."""
     box.fire("claude-code", "SessionStart", **GENEROUS, **environ)
+    box.wait_until(lambda: not list(box.hook.started.glob("*")))  # while it writes, a prompt waits with other modules
     program = f"""
 import os, sys
 end = os._exit
@@ -349,6 +351,7 @@ def test_a_slow_disk_is_not_waited_for(box: Box) -> None:
 def test_a_full_disk_disturbs_nobody_and_is_made_up_for_when_there_is_room(box: Box, room: int) -> None:
     """The hook and the detached process behind it may write so many bytes into a file, and no more."""
     box.say("We decided to use Postgres for the orders, because of its constraints")
+    compileall.compile_dir(SOURCE, quiet=1)  # the background process would leave half of a .pyc there
     program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))\n{PROGRAM}"
     for event in ("SessionStart", "UserPromptSubmit", "PostToolUseFailure", "Stop", "PreCompact"):
         begun = time.monotonic()

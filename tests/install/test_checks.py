@@ -192,6 +192,18 @@ def test_a_hook_with_a_wrong_name_is_a_problem_that_names_the_right_one(
     assert "'UserPromptSubmit'" in hints
 
 
+def test_what_hooks_left_behind_is_reported_without_an_installed_agent(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries that people wrote by hand are in no ledger."""
+    monkeypatch.setenv("KEPT_HOME", str(machine.root / "kept"))
+    note_misnamed("claude", "Stop")
+    for _ in range(5):
+        machine.hooks.note_failure({"agent": "codex", "event": "UserPromptSubmit"}, "Not done within 300 ms")
+    found = check_agents(machine.where, install.Ledger(machine.root / "empty"), machine.hooks, NOW, None)
+    assert [link.check for link in found if link.level == "problem"] == ["hooks", "failures"]
+
+
 def mark(machine: Machine, number: int, age: timedelta = timedelta()) -> None:
     token = f"{int((datetime.now(UTC) - age).timestamp() * 1e9)}-{number}"
     (machine.hooks.started / str(number % 500)).write_text(f"{token}\ncodex\nStop\n{number}\n")

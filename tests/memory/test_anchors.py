@@ -13,7 +13,7 @@ from kept.anchors import ToolCall, keys_of_call, keys_of_memory
 from kept.entrypoints.hook.concerns import concerns as concerns_at
 from tests.builders import FakeClock
 
-ROOT = "/work/shop"
+ROOT = "/home/dev/shop"
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def files_of(home: Path) -> bytes:
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("Never edit src/auth/session.py by hand", ToolCall(files=["/work/shop/src/auth/session.py"])),
+        ("Never edit src/auth/session.py by hand", ToolCall(files=["/home/dev/shop/src/auth/session.py"])),
         ("See [session.py:26](src/auth/session.py:26) for the rule", ToolCall(files=["src/auth/session.py"])),
         ("The order of keys in settings.toml matters", ToolCall(files=["config/settings.toml"])),
-        ("Everything under tests/golden/ is generated", ToolCall(files=["/work/shop/tests/golden/a/b.out"])),
+        ("Everything under tests/golden/ is generated", ToolCall(files=["/home/dev/shop/tests/golden/a/b.out"])),
         ("Everything under tests/golden/ is generated", ToolCall(commands=["rm -r tests/golden"])),
         ("`load_config` must not read the environment", ToolCall(text="value = load_config(path)")),
         ("TaskService expects an options object", ToolCall(text="new TaskService({})")),
@@ -60,6 +60,21 @@ def files_of(home: Path) -> bytes:
         ("Never delete anything below data/ without asking", ToolCall(commands=["rm -rf data/old"])),
         ("Always ask me before a release", ToolCall(commands=["npm publish"])),
         ("Ask me before you change the schema", ToolCall(commands=["python manage.py migrate"])),
+        ("Never edit pkg/core/gen.py", ToolCall(files=["pkg/other/../core/gen.py"])),
+        ("Never edit pkg/core/gen.py", ToolCall(files=["/home/dev/shop/pkg/./core//gen.py"])),
+        ("Never edit pkg/other/../core/gen.py", ToolCall(files=["pkg/core/gen.py"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["echo x > pkg/gen.py"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["cat x>pkg/gen.py 2>&1"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["grep a b >>'pkg/gen.py'"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["make &> pkg/gen.py"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["bash -c 'echo x > pkg/gen.py'"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["cat > pkg/gen.py <<EOF\nx = 1\nEOF"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["cat x | tee pkg/gen.py"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["sed -i s/a/b/ pkg/gen.py"])),
+        ("Never edit pkg/gen.py", ToolCall(commands=["python -c \"open('pkg/gen.py', 'w')\""])),
+        ("Ask before scripts/deploy.sh is run", ToolCall(commands=["./scripts/deploy.sh staging"])),
+        ("Use `pnpm`, not `npm`", ToolCall(commands=["npm ci"])),
+        ("Never use pip here", ToolCall(commands=["pip install requests"])),
     ],
 )
 def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: ToolCall) -> None:
@@ -75,11 +90,111 @@ def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: ToolCall) 
         ("Ask before you run git push", ToolCall(commands=["echo 'git push'"])),
         ("We use git flow here", ToolCall(commands=["git status"])),
         ("We decided to go ahead with the plan", ToolCall(commands=["go test ./..."])),
+        ("Use pnpm, not npm", ToolCall(commands=["yarn not"])),
+        ("Never edit src/auth/session.py", ToolCall(files=["/tmp/other/src/auth/session.py"])),
+        ("Never edit src/auth/session.py", ToolCall(files=["/home/dev/shop/../other/src/auth/session.py"])),
+        ("Never edit src/auth/session.py", ToolCall(commands=["rm /tmp/other/src/auth/session.py"])),
+        ("Everything under src/auth/ is old", ToolCall(files=["/tmp/other/src/auth/session.py"])),
         ("Keep answers short", ToolCall(files=["README.md"], commands=["ls"], text="short answers")),
     ],
 )
 def test_a_call_that_shares_no_name_is_not_concerned(text: str, call: ToolCall) -> None:
     assert not set(keys_of_memory(text)) & set(keys_of_call(call, ROOT))
+
+
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [
+        ("git -C . push -f", {"c:git push", "a:push"}),
+        ("git -c a=b push", {"c:git push"}),
+        ("npm --prefix x ci", {"c:npm ci", "a:install"}),
+        ("timeout 60 git push", {"c:git push"}),
+        ("timeout -k 5 1m git push", {"c:git push"}),
+        ("eval git push", {"c:git push"}),
+        ("eval 'git push'", {"c:git push"}),
+        ("stdbuf -oL git push", {"c:git push"}),
+        ("nice -n 10 git push", {"c:git push"}),
+        ("time git push", {"c:git push"}),
+        ("sudo -u me git push", {"c:git push"}),
+        ("bash -c 'git push -f'", {"c:git push"}),
+        ('sh -lc "cd app && git push -f"', {"c:git push"}),
+        ("git \\\n  push \\\n  -f", {"c:git push"}),
+        (
+            "git commit -m \"$(cat <<'EOF'\nIt's done; don't `rm` it\nEOF\n)\" && git push -f",
+            {"c:git commit", "c:git push"},
+        ),
+        ("cat <<-EOF > a.txt\n\tgit tag\n\tEOF\ngit push", {"c:git push", "b:a.txt"}),
+        ("cat <<< text\ngit push", {"c:git push"}),
+        ("# don't wait\ngit push", {"c:git push"}),
+        ("make 2>&1 | tee log && git push", {"c:make", "c:git push", "b:log"}),
+        ("uv run --with x pytest -q", {"c:pytest", "a:test"}),
+    ],
+)
+def test_a_command_is_found_however_the_shell_runs_it(command: str, keys: set[str]) -> None:
+    assert keys <= set(keys_of_call(ToolCall(commands=[command]), ROOT))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat <<EOF\ngit push\nEOF",
+        "echo 'a > git push'",
+        "# git push",
+        "git commit -m 'x && git push'",
+        "git -C push log",
+    ],
+)
+def test_a_command_that_is_only_written_is_not_run(command: str) -> None:
+    assert "c:git push" not in keys_of_call(ToolCall(commands=[command]), ROOT)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat src/auth/session.py",
+        "cat src/auth/session.py | head -5 2>/dev/null",
+        "timeout 5 grep -n x src/auth/session.py",
+        "rg 'a b' src/auth/session.py && ls src/auth/session.py",
+        "git -C . diff HEAD -- src/auth/session.py",
+        "git blame session.py",
+        "sed -n 1,20p src/auth/session.py",
+        "git commit -m 'Mend session.py'",
+        "ls # then rm src/auth/session.py",
+    ],
+)
+def test_a_command_that_only_reads_or_mentions_a_file_has_no_key_of_it(command: str) -> None:
+    found = set(keys_of_call(ToolCall(commands=[command]), ROOT))
+    assert not found & {"f:src/auth/session.py", "f:auth/session.py", "b:session.py", "d:src/auth", "d:auth", "d:src"}
+
+
+@pytest.mark.parametrize(
+    ("file", "call"),
+    [
+        ("Makefile", ToolCall(files=["/home/dev/shop/Makefile"])),
+        ("Dockerfile", ToolCall(files=["deploy/Dockerfile"])),
+        ("Dockerfile", ToolCall(commands=["rm Dockerfile"])),
+        ("Makefile", ToolCall(commands=["echo all: > Makefile"])),
+        ("tests", ToolCall(files=["tests/a/test_b.py"])),
+        ("tests", ToolCall(commands=["rm -r tests"])),
+    ],
+)
+def test_a_file_of_a_memory_may_be_a_name_without_a_suffix(file: str, call: ToolCall) -> None:
+    assert set(keys_of_memory("", [file])) & set(keys_of_call(call, ROOT))
+    assert keys_of_memory(f"The {file} is long") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "commands"),
+    [
+        ("Use pnpm, not npm", {"c:pnpm", "c:npm *"}),
+        ("Use pnpm not npm in this repository", {"c:pnpm", "c:npm *"}),
+        ("We use uv instead of pip", {"c:uv", "c:pip *"}),
+        ("Never use npm install here", {"c:npm", "c:npm install"}),
+        ("The version of npm is old", {"c:npm"}),
+    ],
+)
+def test_a_program_that_is_ruled_out_is_meant_with_all_its_subcommands(content: str, commands: set[str]) -> None:
+    assert {key for key in keys_of_memory(content) if key.startswith("c:")} == commands
 
 
 PARTS = st.text("abcdefgh_", min_size=1, max_size=6)

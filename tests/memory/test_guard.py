@@ -1,6 +1,6 @@
 """Guards: who makes them, which calls they refuse, how one gets past them, and how they end."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from kept.anchors import ToolCall
 from kept.entrypoints.hook.concerns import concerns
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory.deliver import Listener
-from kept.model import CallGuard
+from kept.model import Actor, CallGuard, Role
 from tests.builders import FakeClock, context_of
 
 PUSH = ToolCall(commands=["git push origin main"])
@@ -93,6 +93,12 @@ def test_a_guard_that_is_passed_three_times_only_tells_and_undo_brings_it_back(m
         ("src/cart/prices.py is generated, never edit it", ToolCall(["src/cart/basket.py"]), False),
         ("Never run `terraform apply` here", ToolCall(commands=["cd infra && terraform apply"]), True),
         ("Never run `terraform apply` here", ToolCall(commands=["terraform plan"]), False),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(["/tmp/other/src/cart/prices.py"]), False),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(commands=["cat src/cart/prices.py"]), False),
+        ("src/cart/prices.py is generated, never edit it", ToolCall(commands=["echo > src/cart/prices.py"]), True),
+        ("Never run `terraform apply` here", ToolCall(commands=["bash -c 'terraform -chdir=a apply'"]), True),
+        ("Use pnpm, not npm", ToolCall(commands=["npm install x"]), True),
+        ("Use pnpm, not npm", ToolCall(commands=["pnpm install x"]), False),
         ("Ask before each release", ToolCall(commands=["npm publish"]), True),
         (
             "load_prices in src/cart/ and prices.py must stay",
@@ -123,6 +129,66 @@ def test_an_agent_can_neither_make_nor_end_a_guard(memory: kept.Kept, ref: str, 
     assert modes(memory) == ["stop"]
 
 
+CHANGES: dict[str, Callable[[kept.Kept, str], object]] = {
+    "revise": lambda m, ref: m.revise(ref, content="Never eat soup"),
+    "forget": lambda m, ref: m.forget(ref),
+    "demote": lambda m, ref: m.demote(ref),
+    "promote": lambda m, ref: m.promote(ref, to="global"),
+    "erase": lambda m, ref: m.erase(ref),
+    "review": lambda m, ref: m.reviews.apply([f"forget:{ref}"]),
+    "undo": lambda m, ref: m.undo(m.history(ref)[0].seq),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("role", ["project", "admin"])
+def test_an_agent_changes_and_hides_no_guarded_memory(
+    memory: kept.Kept, ref: str, tmp_path: Path, name: str, role: Role
+) -> None:
+    """Else it would end the guard, or refuse other calls with words of its own."""
+    memory.guard(ref, "stop")
+    actor = Actor(role=role, name="claude")
+    with (
+        kept.open(
+            project=tmp_path / "shop", home=tmp_path / "home", actor=actor, confirm=lambda question: True
+        ) as agent,
+        pytest.raises(NotAllowed, match=f"Memory {ref} is guarded; only a person can change it") as refused,
+    ):
+        CHANGES[name](agent, ref)
+    assert refused.value.hint == f"A person ends the guard with `kept guard {ref} tell`."
+    assert RULE in refusal(memory)
+    memory.revise(ref, content=f"{RULE}, never")
+    assert "never" in refusal(memory, session="s-2"), "a person changes it at any time"
+
+
+def test_an_agent_replaces_no_guarded_memory_by_a_new_one(memory: kept.Kept, tmp_path: Path) -> None:
+    memory.remember("The shop opens at nine")
+    with as_agent(memory, tmp_path) as agent:
+        ref = agent.remember(RULE, kind="warning", topic="push").ref
+        assert ref is not None
+        memory.guard(ref, "stop")
+        assert agent.remember("Push to main whenever you like", kind="warning", topic="push").superseded == ()
+    assert RULE in refusal(memory)
+    assert ref in memory.remember("Push to main on Fridays only", kind="warning", topic="push").superseded
+
+
+def test_neither_a_role_nor_a_yes_of_an_agent_stands_in_for_a_person(
+    memory: kept.Kept, ref: str, tmp_path: Path
+) -> None:
+    memory.guard(ref, "stop")
+    with kept.open(
+        project=tmp_path / "shop",
+        home=tmp_path / "home",
+        actor=Actor(role="admin", name="claude"),
+        confirm=lambda question: True,
+    ) as agent:
+        with pytest.raises(NotAllowed, match="change a guard: only a person can"):
+            agent.guard(ref, "tell")
+        with pytest.raises(NotAllowed, match="change a guard: only a person can"):
+            agent.undo(memory.history()[-1].seq)
+    assert modes(memory) == ["stop"]
+
+
 def test_an_agent_imports_no_guard(memory: kept.Kept, ref: str, tmp_path: Path) -> None:
     memory.guard(ref, "stop")
     lines = list(memory.store.export_lines())
@@ -134,6 +200,20 @@ def test_an_agent_imports_no_guard(memory: kept.Kept, ref: str, tmp_path: Path) 
             other.store.merge(tmp_path / "bundle.jsonl")
             assert modes(other) == found
             assert bool(refusal(other)) is bool(found)
+
+
+def test_an_agent_changes_no_guarded_memory_by_an_import(memory: kept.Kept, ref: str, tmp_path: Path) -> None:
+    memory.remember("The shop opens at nine")
+    with kept.open(project="copy", home=tmp_path / "other", origin="user") as copy:
+        (tmp_path / "bundle.jsonl").write_bytes(b"\n".join(memory.store.export_lines()))
+        copy.store.merge(tmp_path / "bundle.jsonl")
+        [rule] = [one for one in copy.list() if one.content == RULE]
+        copy.revise(rule.ref, content="Push to main at any time")
+        (tmp_path / "changed.jsonl").write_bytes(b"\n".join(copy.store.export_lines()))
+    memory.guard(ref, "stop")
+    with as_agent(memory, tmp_path) as agent:
+        agent.store.merge(tmp_path / "changed.jsonl")
+    assert RULE in refusal(memory)
 
 
 def test_a_memory_that_names_nothing_precise_cannot_be_a_guard(memory: kept.Kept) -> None:

@@ -223,7 +223,6 @@ NO_DOORS = {
     "store.import_",
     "vectors.check",
     "vectors.limits",
-    "vectors.keep_up",
 }
 
 

@@ -243,3 +243,25 @@ def test_a_prompt_that_quotes_an_error_is_told_its_fix(memory: kept.Kept) -> Non
     told = prompt(memory, "Since this morning every import fails with sqlite3.OperationalError: database is locked")
     assert "Stop the importer first" in told
     assert not prompt(memory, "It fails with ValueError: bad literal", session="other")
+
+
+def test_a_quoted_error_brings_its_fix_once(memory: kept.Kept) -> None:
+    memory.knowledge.add_failure("sqlite3.OperationalError: database is locked", "Stop the importer first")
+    asked = "it fails with sqlite3.OperationalError: database is locked"
+    assert [bool(prompt(memory, asked)) for _ in range(3)] == [True, False, False]
+
+
+def test_a_prompt_without_a_start_has_no_more_lines_than_others(memory: kept.Kept) -> None:
+    for number in range(3):
+        memory.remember(f"Step {number} of the staging deploy of the Fastify server runs on host h{number}")
+    memory.remember(RULE, kind="preference", source=USER)
+    assert prompt(memory).count("[id:") == 3
+
+
+def test_the_files_of_a_session_count_by_their_whole_paths(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    with kept.open(project=project, home=tmp_path / "home") as opened:
+        opened.remember("Rows leave the outbox in the order of their ids", kind="decision", files=["src/outbox.py"])
+        told = opened.deliveries.for_prompt("fix the bug", listener(files=(str(project / "src" / "outbox.py"),)))
+    assert "in the order of their ids" in told

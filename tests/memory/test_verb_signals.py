@@ -162,6 +162,7 @@ def memory(folder: Path, tmp_path: Path) -> Iterator[kept.Kept]:
         clock=FakeClock(),
         settings=kept.Settings(auto_upkeep=False),
         confirm=lambda question: True,
+        origin="user",
         embedder=Lengths(),
     ) as opened:
         yield opened

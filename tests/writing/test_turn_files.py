@@ -31,22 +31,22 @@ RULE = said("user", "We decided to keep every price in cents from now on.")
 
 
 def test_a_statement_gets_the_files_that_were_edited_in_its_turn() -> None:
-    edit = call("/work/shop/src/prices.py", old_string="a", new_string="b")
-    assert files_of(RULE, call("/work/shop/src/cart.py"), edit, said("assistant", "Done.")) == ("src/prices.py",)
+    edit = call("/home/dev/shop/src/prices.py", old_string="a", new_string="b")
+    assert files_of(RULE, call("/home/dev/shop/src/cart.py"), edit, said("assistant", "Done.")) == ("src/prices.py",)
 
 
 def test_files_that_were_only_read_count_if_they_are_few() -> None:
-    assert files_of(RULE, call("/work/shop/src/cart.py"), said("assistant", "I see.")) == ("src/cart.py",)
-    many = [call(f"/work/shop/src/part{number}.py") for number in range(9)]
+    assert files_of(RULE, call("/home/dev/shop/src/cart.py"), said("assistant", "I see.")) == ("src/cart.py",)
+    many = [call(f"/home/dev/shop/src/part{number}.py") for number in range(9)]
     assert files_of(RULE, *many, said("assistant", "I see.")) == ()
 
 
 def test_without_any_in_its_turn_the_turn_before_counts() -> None:
-    before = (said("user", "Look at the cart."), call("/work/shop/src/cart.py"), said("assistant", "It has floats."))
-    assert files_of(*before, RULE, said("assistant", "Fine.")) == ("src/cart.py",)
+    seen = (said("user", "Look at the cart."), call("/home/dev/shop/src/cart.py"), said("assistant", "It has floats."))
+    assert files_of(*seen, RULE, said("assistant", "Fine.")) == ("src/cart.py",)
 
 
 def test_a_statement_that_names_a_file_keeps_its_own() -> None:
     named = said("user", "We decided to keep every price in src/tax.py in cents from now on.")
-    edit = call("/work/shop/src/prices.py", old_string="a", new_string="b")
+    edit = call("/home/dev/shop/src/prices.py", old_string="a", new_string="b")
     assert files_of(named, edit, said("assistant", "Done.")) == ("src/tax.py",)

@@ -12,7 +12,7 @@ from math import log2
 from msgspec import Struct
 
 from kept import text
-from kept.anchors import ToolCall, is_general, keys_of_call, keys_of_memory
+from kept.anchors import ANY, ToolCall, is_general, keys_of_call, keys_of_memory
 from kept.errors import KeptError
 from kept.memory import guards
 from kept.memory.anchor_files import Anchors, is_anchored, keys_of
@@ -126,7 +126,8 @@ def _concerns_in(storage: Storage, shared: Mapping[str, Mapping[str, Sequence[in
     with storage.reading() as reader:
         looked_at = [reader.get(Memory, id) for id in _likeliest(by_key, weights)]
         words = _telling(reader, prompt)
-    found = [_concern(memory, weights, words) for memory in looked_at if memory is not None and is_anchored(memory)]
+    wanted = [one for one in looked_at if one is not None and is_anchored(one) and one.feedback >= 0]
+    found = [_concern(memory, weights, words) for memory in wanted]
     return [one for one in found if one is not None]
 
 
@@ -212,7 +213,7 @@ def _telling(reader: Reader, prompt: str) -> frozenset[str]:
 
 
 def _spoken(key: str) -> str:
-    return f"{key[2:]}()" if key[0] == "s" and "." not in key else key[2:]
+    return f"{key[2:]}()" if key[0] == "s" and "." not in key else key[2:].removesuffix(ANY)
 
 
 def _note(context: Context, told: Sequence[Concern], block: str, delivery: Delivery) -> None:

@@ -30,6 +30,7 @@ from kept.errors import KeptError
 from kept.model import Event, Memory, replace
 from kept.ports import ANYWHERE, LIVE, Reader, Storage
 from kept.projects.files import locked, make_private_directory, replace_file, warn
+from kept.writing.admit import INSTRUCTION_TAG
 
 KEY_BYTES = 32
 MOST_KEYS = 60  # of one memory: a text that names more is a list
@@ -43,6 +44,8 @@ KINDS = ("warning", "decision", "convention", "preference", "error", "pattern", 
 def is_anchored(memory: Memory) -> bool:
     """Return True if the memory may be told at an action: said by an agent or a person, and more than a finding."""
     if memory.is_archived or memory.is_low_trust or memory.scope != "memory" or memory.kind not in KINDS:
+        return False
+    if INSTRUCTION_TAG in memory.tags:  # it came along with a text, and gives orders to its reader
         return False
     return memory.status != "candidate" or memory.tier in ("project", "global")
 

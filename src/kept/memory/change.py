@@ -10,7 +10,7 @@ from typing import Any
 
 from kept import worth
 from kept.errors import InvalidInput
-from kept.memory import trust
+from kept.memory import guards, trust
 from kept.memory.context import Context, Ref, as_it_is
 from kept.memory.session_summary import leave_out
 from kept.memory.write import check_not_cited
@@ -43,6 +43,7 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
 
     def work(tx: Transaction) -> tuple[Memory, int]:
         current = as_it_is(tx, memory)
+        guards.check_unguarded(context, tx, current)
         revised = again.revise(current, wanted, rules, tx.stamp.at)
         trusted = pipeline.distrusted(revised, trust.of_revised(context, revised, session), tx.stamp.at)
         if trusted.fingerprint != current.fingerprint:
@@ -87,6 +88,7 @@ def forget(context: Context, ref: Ref) -> Memory:
 
     def work(tx: Transaction) -> Memory:
         current = as_it_is(tx, memory)
+        guards.check_unguarded(context, tx, current)
         tx.put(current.archived("forgotten", tx.stamp.at), "forget")
         leave_out(tx, current)
         return current
@@ -117,6 +119,9 @@ def restore(context: Context, ref: Ref) -> Memory:
 
 def _revalue(context: Context, ref: Ref, points: int, action: str) -> Memory:
     storage, memory = context.find_live(ref)
+    if points < 0:
+        with storage.reading() as reader:
+            guards.check_unguarded(context, reader, memory)
 
     def change(memory: Memory, at: datetime) -> Memory:
         feedback = max(-MAX_FEEDBACK, min(MAX_FEEDBACK, memory.feedback + points))

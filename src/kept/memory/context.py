@@ -388,8 +388,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         self.signals.tell_read("memory", ((memory.space, len(memory.content)) for memory in memories))
 
     def tell_write(self, storage: Storage, delta: int) -> None:
-        """Signal that a space has changed, and by how many live memories it has grown. Its anchors follow."""
-        self.follow(storage)
+        """Signal that a space has changed, and by how many live memories it has grown.
+
+        Its anchors follow; in a database, where each look costs a round trip, after the turn of an agent.
+        """
+        if not self.spaces.is_in_database():
+            self.follow(storage)
         self.signals.emit("memory:write", type="memory", path=storage.space, delta=delta)
 
 

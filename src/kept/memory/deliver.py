@@ -5,6 +5,8 @@ has at most MAX_CHARS characters, which is less than any host cuts; and leaves a
 Rule: nothing to say is an empty text. What fails is raised: a hook reports it, and says nothing to the agent.
 """
 
+import os
+from collections.abc import Container
 from contextlib import suppress
 from datetime import timedelta
 from itertools import takewhile
@@ -18,7 +20,7 @@ from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
 from kept.memory.receipts import body, given_at, save_notes
-from kept.memory.told import Moment
+from kept.memory.told import Moment, told_in
 from kept.model import Memory, Recalled
 from kept.ports import Storage
 from kept.recall import Request
@@ -92,8 +94,9 @@ class Deliveries:
             return ""
         is_quiet, is_second = self._is_quiet(listener), self._is_second_prompt(listener)  # before its own receipt
         block = self._briefed(said, most, listener, "prompt")
-        if not block and _may_quote_an_error(said):
-            block = self.for_error("\n".join(_known_errors().errors_in(said)), listener)
+        quoted = [] if block or not _may_quote_an_error(said) else _known_errors().errors_in(said)
+        if quoted:
+            block = self._fix_of("\n".join(quoted), listener, besides=told_in(self._context, listener.session).session)
         return self._with_list(block, listener, is_quiet=is_quiet) if is_quiet or is_second else block
 
     def is_attended(self, listener: Listener) -> bool:
@@ -137,10 +140,15 @@ class Deliveries:
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""
+        return self._fix_of(output, listener, command)
+
+    def _fix_of(self, output: str, listener: Listener, command: str = "", besides: Container[str] = ()) -> str:
+        """Write the known fix of an error, if it is no memory of `besides` (uids)."""
         if not output.strip() or self._context.is_injection_off(listener.session):
             return ""
         known_errors = _known_errors()
-        known = known_errors.fixes_for(self._context, output, session=listener.session, command=command)
+        found = known_errors.fixes_for(self._context, output, session=listener.session, command=command)
+        known = [one for one in found if one.memory.uid not in besides]
         if not known:
             return ""
         head = KNOWN if known[0].why == known_errors.SAME else PERHAPS_KNOWN
@@ -186,7 +194,7 @@ class Deliveries:
             budget_tokens=max(0, min(budget_tokens, self._context.settings.briefing_max_tokens) - MARK_TOKENS),
             remaining_tokens=None,
             style=listener.style,
-            files=listener.files,
+            files=tuple(self._in_project(file) for file in listener.files),
             session=listener.session,
             task=None,
             shares=None,
@@ -197,6 +205,11 @@ class Deliveries:
         if self._context.is_injection_off(listener.session):
             return ""
         return str(brief.write_briefing(self._context, request, _still_told))
+
+    def _in_project(self, file: str) -> str:
+        """Return a path relative to the folder of the project, as memories have it; another one as it is."""
+        beginning = f"{self._context.place}{os.sep}"
+        return file.removeprefix(beginning).replace(os.sep, "/") if self._context.place else file
 
     def _note(self, output: str, known: "Sequence[KnownFix]", block: str, listener: Listener) -> None:
         told = [one.memory for one in known]

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from kept import journal, text
 from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
-from kept.memory import memory_md, views
+from kept.memory import guards, memory_md, views
 from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.findings import MESSAGE_REF, find_message
 from kept.memory.library import write_items_json
@@ -107,6 +107,10 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     finish_files(context)
     plans = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
     named = [_plan_target(context, plans, target) for target in targets]
+    for plan in plans.values():
+        with plan.storage.reading() as reader:
+            for memory in plan.memories.values():
+                guards.check_unguarded(context, reader, memory)
     wanted = _wanted(plans)
     for plan in plans.values():
         _find_copies(plan, wanted)

@@ -2,24 +2,25 @@
 
 `kept guard REF stop` makes a memory a guard. A call that it concerns, by a file, a command or an activity, is refused
 with the memory as the reason; the same call again passes, and that is counted. After MOST_OVERRIDES of them the guard
-is one no longer, which is journaled and can be undone. Rule: only a person makes or ends a guard, and a refusal that
-cannot be noted is not made, or the agent could not get past it.
+is one no longer, which is journaled and can be undone. Rule: only a person makes or ends a guard, or changes the
+memory of one; and a refusal that cannot be noted is not made, or the agent could not get past it.
 """
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from kept import text
+from kept import access, text
 from kept.anchors import ToolCall, is_general
-from kept.errors import Busy, InvalidInput, KeptError
+from kept.errors import Busy, InvalidInput, KeptError, NotAllowed
 from kept.memory import receipts, trust
 from kept.memory.anchor_files import is_anchored, keys_of
 from kept.memory.brief import Delivery, delivery_note, memory_line
 from kept.memory.context import Context, Ref, by_uid
 from kept.model import CallGuard, GuardMode, Memory, Recalled, replace
-from kept.ports import Storage, Transaction
+from kept.ports import Reader, Storage, Transaction
 from kept.recall import Request
+from kept.writing.duplicates import is_guarded
 
 MOST_OVERRIDES = 3
 PRECISE = ("f", "b", "c", "a")  # keys: a file, a command, an activity
@@ -32,8 +33,7 @@ LAPSE = "guard-lapse"
 def guard(context: Context, ref: Ref, mode: GuardMode) -> CallGuard:
     """Have tool calls that concern a memory refused once (`stop`), or only tell the memory there (`tell`)."""
     storage, memory = context.find_live(ref)
-    done = "Refuse tool calls that concern" if mode == "stop" else "No longer refuse tool calls that concern"
-    check_person(context, f"{done} memory {memory.ref}?")
+    check_person(context)
     trust.check_vouched(context, memory, "guard")
     if mode == "stop":
         _check_can_stop(memory)
@@ -49,10 +49,22 @@ def guard(context: Context, ref: Ref, mode: GuardMode) -> CallGuard:
     return changed
 
 
-def check_person(context: Context, question: str) -> None:
-    """Raise NotAllowed unless a person or an admin acts, or a person says yes to the question."""
-    if not context.is_person and context.actor.role != "admin":
-        context.agree(question, to="change a guard")
+def check_person(context: Context) -> None:
+    """Raise NotAllowed unless a person acts. The role of an agent and a `--yes` that it types stand in for nobody."""
+    if not context.is_person:
+        raise NotAllowed(
+            f"{access.who(context.actor)} may not change a guard: only a person can.",
+            hint="A person types the command in a terminal of their own, where KEPT_AGENT is not set.",
+        )
+
+
+def check_unguarded(context: Context, reader: Reader, memory: Memory) -> None:
+    """Raise NotAllowed if an agent would change or hide a guarded memory, which would end the guard or bend it."""
+    if not context.is_person and is_guarded(reader, memory):
+        raise NotAllowed(
+            f"Memory {memory.ref} is guarded; only a person can change it.",
+            hint=f"A person ends the guard with `kept guard {memory.ref} tell`.",
+        )
 
 
 def _check_can_stop(memory: Memory) -> None:

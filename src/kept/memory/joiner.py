@@ -43,7 +43,7 @@ from kept.model import (
 from kept.ports import ANYWHERE, LIVE, Stamp, Storage, Transaction, Where
 from kept.projects.files import check_session_name, mirror_session, write_session_index
 from kept.writing.conflicts import find_rivals
-from kept.writing.duplicates import Known
+from kept.writing.duplicates import Known, is_guarded
 from kept.writing.pipeline import WriteRules
 
 MOST_TWINS = 100
@@ -66,6 +66,7 @@ class JoinOptions(Struct, frozen=True, kw_only=True):
     compares: bool = True  # find the conflicts and doubles of new memories
     session_names: Mapping[str, str] = {}  # their name → the name here, where that was decided before
     may_allow: bool = True
+    may_guard: bool = True  # bring guards, and change the memories of those that are here
     dry_run: bool = False
 
 
@@ -265,6 +266,10 @@ class Joiner:
     def _join_memory(
         self, tx: Transaction, mine: Memory, my_events: list[Event], theirs: Memory, history: list[Event]
     ) -> None:
+        if not self._options.may_guard and is_guarded(tx, mine):
+            self.done.known += 1
+            self._note_seen(mine.uid)
+            return
         target = joining.joined(mine, my_events, theirs, history)
         assert isinstance(target, Memory)
         lost = joining.older_text(mine, my_events, theirs, history, target)
@@ -392,7 +397,7 @@ class Joiner:
         """Return False for an allowance or a guard, unless a person brings it."""
         if noun is Allowance:
             return self._options.may_allow
-        return noun is not CallGuard or self._options.most_trust == "user"
+        return noun is not CallGuard or self._options.may_guard
 
     def _add_small(self, tx: Transaction, mine: Record | None, theirs: Record | None) -> Record | None:
         """Add a record that is not here. One that is here stays; an alias may get more words."""

@@ -18,6 +18,7 @@ from kept.memory.context import Context, Memories
 from kept.model import Memory
 from kept.ports import LIVE, Reader, Storage, Where
 from kept.recall.stems import COMMON, WORTHLESS
+from kept.writing.admit import INSTRUCTION_TAG
 from kept.writing.extraction.failures import error_message, signature_of
 
 MOST_ERRORS = 3
@@ -63,7 +64,8 @@ def fixes_for(context: Context, output: str, *, session: str = "", command: str 
     found += _by_names(context, shown, command)
     first: dict[str, KnownFix] = {}
     for one in found:
-        if one.memory.source.session != session or one.memory.status != "candidate":
+        is_news = one.memory.source.session != session or one.memory.status != "candidate"
+        if is_news and INSTRUCTION_TAG not in one.memory.tags:
             first.setdefault(one.memory.uid, one)
     return list(first.values())[:MOST_ERRORS]
 

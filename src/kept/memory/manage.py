@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kept import ids
 from kept.errors import InvalidInput, NotFound
-from kept.memory import trust
+from kept.memory import guards, trust
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.model import Alias, Conflict, Memory, Pause, replace
 from kept.ports import Reader, Transaction
@@ -53,6 +53,7 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
             current = current.vouched_for()
         goes = other is not None and not other.is_archived
         if other is not None and goes:
+            guards.check_unguarded(context, tx, other)
             supersede(tx, other, current, at)
         tx.put(replace(found, resolved_at=at), "resolve")
         return tx.put(replace(current, verified_at=at, updated_at=at), "resolve"), -goes

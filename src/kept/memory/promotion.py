@@ -7,7 +7,7 @@ from typing import get_args
 
 from kept import access, text
 from kept.errors import InvalidInput
-from kept.memory import write
+from kept.memory import guards, write
 from kept.memory.context import BATCH, Context, Ref, as_it_is
 from kept.memory.write import grown_by
 from kept.model import GLOBAL, PROPOSED, Draft, Memory, Receipt, Source, Status, Tier, replace
@@ -23,6 +23,8 @@ def promote(context: Context, ref: Ref, to: Tier) -> Receipt:
     """Move a memory to a tier that lives longer; the old ref then names the new one."""
     storage, memory = context.find_live(ref)
     _check_promotion(memory, to)
+    with storage.reading() as reader:
+        guards.check_unguarded(context, reader, memory)
     deliberate = Source(origin="user" if context.origin == "user" else "agent", agent=context.author)
     vouched = memory.vouched_for() if context.is_person else memory
     ready = pipeline.prepare(_as_draft(vouched, to), replace(context.rules(), source=deliberate))

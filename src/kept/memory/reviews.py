@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory import promotion, trust, write
+from kept.memory import guards, promotion, trust, write
 from kept.memory.context import Context, Memories, global_first
 from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
@@ -208,6 +208,9 @@ def _carry_out_all(
     context: Context, decided: Sequence[tuple[Decision, Memory, Memory | None]], tx: Transaction
 ) -> dict[str, Memory]:
     """Uid → the memory after the decision about it."""
+    for one, memory, _ in decided:
+        if one.action != "keep":
+            guards.check_unguarded(context, tx, memory)
     known = [*every(tx, LONG_TERM)] if any(one.action == "keep" for one, _, _ in decided) else []
     return {
         memory.uid: _keep(context, tx, _still_live(tx, memory), known)

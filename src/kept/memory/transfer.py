@@ -136,6 +136,7 @@ def _options(context: Context, storage: Storage, may_allow: bool, dry_run: bool)
         rules=context.rules(),
         most_trust="user" if is_trusted else "agent",
         may_allow=may_allow,
+        may_guard=context.is_person,
         dry_run=dry_run,
     )
 

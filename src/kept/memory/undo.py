@@ -52,7 +52,7 @@ def undo(context: Context, event: Ref | None) -> Events:
                 _check_trust(reader, events)
                 touched.append(storage)
                 plan = _plan(reader, group, at)  # where it touches two spaces: in both of them, or in none
-                _check_agreed(context, plan)
+                _check_agreed(context, reader, plan)
     stamp = context.stamp(undoes=group, shared=any(storage.space == GLOBAL for storage in touched))
     return [event for storage in global_first(touched) for event in _undo_in(context, storage, group, stamp)]
 
@@ -177,12 +177,15 @@ def _check_whole(context: Context, group: str) -> None:
                 )
 
 
-def _check_agreed(context: Context, plan: Sequence[journal.Revert]) -> None:
-    """Ask a person before an allowance comes back or a guard changes. Raises NotAllowed."""
+def _check_agreed(context: Context, reader: Reader, plan: Sequence[journal.Revert]) -> None:
+    """Ask a person before an allowance comes back. Raises NotAllowed, also if an agent would change a guard."""
     if any(step.noun is Allowance and step.record is not None for step in plan):
         context.agree_to_allow("Store a value that looks like a secret as it is from now on, once again?")
     if any(step.noun is CallGuard for step in plan):
-        guards.check_person(context, "Undo a change of a guard?")
+        guards.check_person(context)
+    for step in plan:
+        if step.noun is Memory and (memory := reader.get(Memory, step.id)) is not None:
+            guards.check_unguarded(context, reader, memory)
 
 
 def _check_trust(reader: Reader, events: Events) -> None:

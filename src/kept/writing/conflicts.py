@@ -18,6 +18,7 @@ from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS, SETTLED_KINDS
 from kept.writing.claims import claims_of, contradiction
 from kept.writing.clauses import Clause, clauses_of, tells_of_change
+from kept.writing.duplicates import is_guarded
 from kept.writing.values import (
     LINKS,
     changed_value,
@@ -216,12 +217,14 @@ def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list
     return rivals
 
 
-def may_supersede(newer: Memory, older: Memory) -> bool:
+def may_supersede(reader: Reader, newer: Memory, older: Memory) -> bool:
     """Whether the newer memory may archive the older one without asking a person.
 
-    Not what a person pinned, nothing in global memory, and nothing of somebody who is trusted more.
+    Not what a person pinned or made a guard, nothing in global memory, and nothing of somebody who is trusted more.
     """
     if older.status == "pinned" or older.space == GLOBAL or newer.is_low_trust:
+        return False
+    if newer.trust != "user" and is_guarded(reader, older):
         return False
     return TRUSTS.index(newer.trust) >= TRUSTS.index(older.trust)
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kept import text
-from kept.model import Memory, Scope, Trust, least
+from kept.model import CallGuard, Memory, Scope, Trust, least
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.proposals import corroborated
 from kept.worth import AUTOMATIC
@@ -120,14 +120,21 @@ def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
     """Find the live memories of the same topic, which the draft replaces; a task's note replaces only its task's notes.
 
-    A tool's text replaces only a tool's text. Documents, which their keys file under a topic, replace nothing.
+    A tool's text replaces only a tool's text, and only a person's a guarded one. Documents, which their keys file under
+    a topic, replace nothing.
     """
     if draft.topic is None or _is_filed(draft, draft.topic):
         return []
     is_note = draft.tier == "task"
     where = Where(topic=draft.topic, scope=draft.scope, task=draft.source.task if is_note else None)
     found = [old for old in reader.select(where, limit=100) if not _is_filed(old, draft.topic)]
-    return [old for old in found if (old.tier == "task") == is_note and (old.is_low_trust or not draft.is_low_trust)]
+    found = [old for old in found if (old.tier == "task") == is_note and (old.is_low_trust or not draft.is_low_trust)]
+    return [old for old in found if draft.trust == "user" or not is_guarded(reader, old)]
+
+
+def is_guarded(reader: Reader, memory: Memory) -> bool:
+    """Return True if a person has made a guard of the memory."""
+    return any(one.memory == memory.uid and one.mode == "stop" for one in reader.all(CallGuard))
 
 
 def _is_filed(memory: Memory, topic: str) -> bool:

@@ -264,7 +264,7 @@ def _corroborated(tx: Transaction, memory: Memory, ready: Ready) -> Memory:
 def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: datetime) -> Conflict:
     """Record that two memories disagree. The older one is archived if the newer says so and may; else both stay."""
     older, newer = sorted((rival.memory, added), key=lambda one: one.created_at)
-    is_over = rival.type == "superseded" and may_supersede(newer, older)
+    is_over = rival.type == "superseded" and may_supersede(tx, newer, older)
     if is_over:
         known.note(supersede(tx, known.now(older), newer, at))
     return tx.add(rival.conflict(newer, older, at, is_over=is_over), "conflict")

@@ -86,7 +86,7 @@ def _note_conflict(tx: Transaction, stored: Memory, rival: Rival, known: Conflic
     """Note a contradiction, in the place of the settled one if there is one. Return True if the other is archived."""
     other, at = rival.memory, tx.stamp.at
     is_newer = stored.created_at > other.created_at
-    is_over = rival.type == "superseded" and is_newer and may_supersede(stored, other)
+    is_over = rival.type == "superseded" and is_newer and may_supersede(tx, stored, other)
     if is_over:
         supersede(tx, other, stored, at)
     newer, older = (stored, other) if is_newer else (other, stored)

@@ -5,6 +5,7 @@ come from one table, `ON_MEMORIES`.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
@@ -36,7 +37,7 @@ from kept.memory.verbs.declare import Verb
 from kept.memory.verbs.erasure import ERASE, Erase
 from kept.memory.verbs.fields import Kinds, Moment, Tags, about
 from kept.memory.verbs.upkeep import RESTORE_BACKUP
-from kept.model import GLOBAL, Event, Memory, Receipt
+from kept.model import GLOBAL, CallGuard, Event, Memory, Receipt
 from kept.ports import Shelf
 
 PREVIEW = 10  # memories that are shown before many are changed
@@ -299,7 +300,8 @@ def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, di
     found = memory.get(event.subject, forgotten=True) if noun_of(event) is Memory else None
     is_global = found is not None and found.space == GLOBAL
     name = event_name(event, is_global=is_global)
-    sentence = _undone_sentence(event, _undone_by(memory, event), now, is_memory=found is not None, is_global=is_global)
+    of = "" if found is not None else _name_of(memory, event)
+    sentence = _undone_sentence(_undone_by(memory, event), of, now, is_global=is_global)
     if found is None:
         return name, document, [sentence]
     return name, {"event": name, "ref": found.ref, **document}, [sentence, *memory_lines(found, now)]
@@ -311,8 +313,16 @@ def _undone_by(memory: Kept, event: Event) -> list[Event]:
     return [one for one in events if one.subject == event.subject]
 
 
-def _undone_sentence(event: Event, undone: list[Event], now: datetime, *, is_memory: bool, is_global: bool) -> str:
-    of = "" if is_memory else f" {event.subject.partition(':')[2] or event.subject}".rstrip(" :")
+def _name_of(memory: Kept, event: Event) -> str:
+    """Return the name of a record that is no memory, after a space; a guard's is that of its memory."""
+    name = event.subject.partition(":")[2] or event.subject
+    if noun_of(event) is CallGuard:
+        with suppress(NotFound):  # erased
+            name = f"[id:{memory.get(name, forgotten=True).ref}]"
+    return f" {name}".rstrip(" :")
+
+
+def _undone_sentence(undone: list[Event], of: str, now: datetime, *, is_global: bool) -> str:
     actions = ", ".join(
         f"{one.action}{of} (event {event_name(one, is_global=is_global)}{_change_of(one) if of else ''})"
         for one in undone

@@ -60,15 +60,17 @@ def _opened(invocation: Invocation) -> tuple[Kept, list[Line]]:
 
 
 def _agent_checks(invocation: Invocation, *, fix: bool) -> list[LinkCheck]:
-    """Check the chain of every agent that Kept was put into; `fix` takes in what its hooks left behind."""
+    """Check the chain of every agent; `fix` takes in what its hooks left behind.
+
+    Where Kept was put into none, only faults of hooks that somebody else set up are worth a word.
+    """
     book = ledger(invocation)
-    if not book.entries:
-        return []
     hooks = HookFolder(invocation.projects().home.root)
     if fix:
         work_off(hooks)
         hooks.log_died()
-    return check_agents(surroundings(invocation), book, hooks, invocation.clock(), shutil.which("codex"))
+    found = check_agents(surroundings(invocation), book, hooks, invocation.clock(), shutil.which("codex"))
+    return found if book.entries else [link for link in found if link.level != "ok"]
 
 
 def _has_problem(stores: Iterable[Examined]) -> bool:

@@ -32,7 +32,7 @@ from kept.journal import noun_of
 from kept.memory import Kept
 from kept.memory.verbs.fields import MOST_LISTED
 from kept.memory.verbs.read import HISTORY, LIST, History, ListMemories
-from kept.model import GLOBAL, Event, Memory, canonical_kind
+from kept.model import GLOBAL, CallGuard, Event, Memory, canonical_kind
 
 
 @command
@@ -120,9 +120,11 @@ def _is_global(memory: Kept, asked: History) -> bool:
 
 
 def _ref_of(memory: Kept, event: Event) -> str | None:
-    """The ref of the memory that an event is about; None if it was erased, or is not a memory."""
+    """The ref of the memory that an event is about, itself or its guard; None if it was erased, or there is none."""
+    noun = noun_of(event)
+    uid = event.subject.partition(":")[2] if noun is CallGuard else event.subject
     try:
-        return memory.get(event.subject, forgotten=True).ref if noun_of(event) is Memory else None
+        return memory.get(uid, forgotten=True).ref if noun in (Memory, CallGuard) else None
     except (NotFound, InvalidInput):  # erased; or the journal itself, which a repair writes about
         return None
 

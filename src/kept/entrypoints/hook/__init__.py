@@ -90,5 +90,7 @@ def _in_time(agent: str, event: str, begun: float) -> str:
 
 
 def _run(occasion: Occasion, done: "LockType") -> None:
-    occasion.run(sys.stdin.buffer)
-    done.release()
+    try:
+        occasion.run(sys.stdin.buffer)
+    finally:
+        done.release()

@@ -75,12 +75,14 @@ class Occasion:
                 self._start_once({})
                 self.said = stop_answer_of(self.agent, self._wish())
                 return
-            said = self._answer()
+            self.said = self._answer()
             if self.kind not in ANSWERED_ONLY:
                 self._start_once({})
-            self.said = said
         except BaseException as error:  # the boundary of this thread: nothing may reach the agent
-            self.give_up(_named(error))
+            try:
+                self.give_up(_named(error))
+            except OSError:  # no process can be started, so the failure is not logged; the answer stands
+                return
 
     def give_up(self, reason: str) -> None:
         """Have the background process log the reason and import the transcript."""

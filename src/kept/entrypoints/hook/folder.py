@@ -6,7 +6,7 @@
     <home>/hook/started/*       a mark for every background process that was started and is not done
     <home>/hook/asked/*         the sessions whose agent was asked to judge its findings (`stop`)
     <home>/hook/misnamed/*      calls of the program with an agent or an event that it does not know
-    <home>/hook/work/*          files and tasks of the last tool calls of a session (`work`)
+    <home>/hook/recent/*          files and tasks of the last tool calls of a session (`work`)
 
 A pointer names agent, session, project and path of a transcript, and holds no word of it. `events` writes the marks,
 and the background process the rest.

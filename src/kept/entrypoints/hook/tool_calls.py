@@ -4,6 +4,8 @@ Agents name their tools and fields differently; the names do not collide, so one
 Rule: a call that only reads is none.
 """
 
+import os
+
 from kept.anchors import ToolCall
 from kept.entrypoints.hook.agents import field, text_of, without_halves
 from kept.entrypoints.hook.concerns import concerns as concerns
@@ -49,7 +51,7 @@ def _edit_call(arguments: "Mapping[str, Any]") -> "ToolCall | None":
         is_patch = _PATCH in text
         files += _patched_files(text) if is_patch else ()
         new.append(_added_lines(text) if is_patch else text)
-    found = tuple(dict.fromkeys(file for file in files if file))
+    found = tuple(dict.fromkeys(_real(file) for file in files if file))
     return ToolCall(found, (), "\n".join(new)) if found else None
 
 
@@ -58,6 +60,11 @@ def _texts_and_patches(arguments: "Mapping[str, Any]") -> "list[str]":
     texts = [text for one in (arguments, *_edits(arguments)) for text in _texts(one)]
     patches = [text_of(arguments.get(name)) for name in _PATCH_FIELDS]
     return texts + [patch for patch in patches if _PATCH in patch]
+
+
+def _real(file: str) -> str:
+    """Return a whole path without links: the folder of the project is known by its real one."""
+    return os.path.realpath(file) if file.startswith("/") else file
 
 
 def task_of(given: "Mapping[str, Any]") -> str:

@@ -1,7 +1,7 @@
 """The work of a session, as its tool calls show it: the last files, and the tasks that sub-agents were given.
 
-    <home>/hook/work/SESSION        paths, one a line, the last one last
-    <home>/hook/work/SESSION.tasks  tasks that no sub-agent has begun, as JSON, one a line
+    <home>/hook/recent/SESSION        paths, one a line, the last one last
+    <home>/hook/recent/SESSION.tasks  tasks that no sub-agent has begun, as JSON, one a line
 
 SESSION is a hash. Rule: a hook writes here before it imports anything, and nothing that fails here may stop it.
 """
@@ -12,10 +12,11 @@ from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 
 from kept.entrypoints.hook import wire
 
-FOLDER = "hook/work"
+FOLDER = "hook/recent"
 MOST_FILES = 20
 MOST_BYTES = 16_384  # of a file, before it is shortened
-MOST_TASK_CHARS = 4_000
+MOST_TASK_CHARS = 2_000
+SECRET_CUES = ("password", "passwd", "secret", "token", "api key", "api-key", "api_key", "apikey", "credential")
 KEPT_SECONDS = 2 * 86_400
 
 
@@ -33,9 +34,11 @@ def files_of(home: str, session: str) -> "tuple[str, ...]":
 
 
 def note_task(home: str, session: str, task: str) -> None:
-    """Note a task that a sub-agent is about to be given."""
+    """Note a task that a sub-agent is about to be given; only its place in the order, if it may hold a secret."""
     if home and task.strip():
-        _append(f"{_path(home, session)}.tasks", wire.encoded(task[:MOST_TASK_CHARS]) + "\n")
+        said = task.lower()
+        noted = "" if any(cue in said for cue in SECRET_CUES) else task[:MOST_TASK_CHARS]
+        _append(f"{_path(home, session)}.tasks", wire.encoded(noted) + "\n")
 
 
 def take_task(home: str, session: str) -> str:
@@ -44,7 +47,10 @@ def take_task(home: str, session: str) -> str:
     if not home or not (lines := _lines(path)):
         return ""
     first, *rest = lines
-    _write(path, "".join(f"{line}\n" for line in rest))
+    if rest:
+        _write(path, "".join(f"{line}\n" for line in rest))
+    else:
+        _remove(path)
     try:
         task = wire.decoded(first)
     except ValueError:
@@ -93,6 +99,13 @@ def _write(path: str, lines: str) -> None:
         finally:
             os.close(file)
         os.replace(draft, path)  # noqa: PTH105
+    except OSError:
+        return
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)  # noqa: PTH108
     except OSError:
         return
 

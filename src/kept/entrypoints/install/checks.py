@@ -49,13 +49,12 @@ class LinkCheck(Struct, frozen=True, kw_only=True):
 def check_agents(
     where: MachineFacts, ledger: Ledger, hooks: HookFolder, now: datetime, codex_program: str | None
 ) -> list[LinkCheck]:
-    """Check every link of every installed agent."""
+    """Check every link of every installed agent, and what hooks left behind, which others may have set up."""
     names = [name for name in AGENTS if ledger.of([name])]
     found = [one for name in names for one in _of_agent(name, where, ledger, hooks, codex_program)]
     if names:
         found += _programs(where)
-        found += _spool_and_failures(hooks, now)
-    return found
+    return [*found, *_spool_and_failures(hooks, now)]
 
 
 def _of_agent(

@@ -63,7 +63,7 @@ DEMOTED = "it was demoted, and another memory says how it is"
 _ORDERS = text.pattern(
     r"\s*(?:(?:please|now|next|then|let'?s|let us|can you|could you|we (?:should|need to|want to))\s+)*"
     r"(?:add|implement|fix|build|create|refactor|rename|remove|replace|extend|migrate|port|support|upgrade|finish|continue"
-    r"|work on)\b",
+    r"|work on|make|change|update|improve|clean|move|write|test|handle|speed|optimi[sz]e|debug)\b",
     re.IGNORECASE,
 )
 _ASKS_FOR_LAST = text.pattern(
@@ -194,14 +194,15 @@ def _few(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situati
     The files of the last tool calls are not named by a prompt, so they count only if it asks for work.
     """
     best = list(fitting[: situation.most_fitting])
-    if len(best) < situation.most_fitting and (best or _ORDERS.match(situation.prompt)):
+    if len(best) < situation.most_fitting and _ORDERS.match(situation.prompt):
         known = {entry.memory.uid for entry in best}
         near = [one for one in _about_files(situation, readers) if one.memory.uid not in known]
         best += near[: situation.most_fitting - len(best)]
     if situation.moment == "subagent":
         best += _for_work(readers, situation, asked)[:RULES_FOR_A_TASK]
     elif best and not situation.is_started:
-        best += _for_all_work(readers, situation)[:RULES_FOR_A_TASK]
+        room = min(RULES_FOR_A_TASK, situation.most_fitting - len(best))
+        best += _for_all_work(readers, situation)[:room]
     return best
 
 
