@@ -111,8 +111,15 @@ def _of_element(element: re.Match[str], id: str, at: datetime | None) -> Iterato
     if named is None:
         yield from handed_over(id, element[3], at)
         return
-    command = _COMMAND.search(element[3]) if _IS_SHELL.search(element[0]) else None
-    ran = next((part.strip() for part in command.groups() if part), "") if command else ""
+    ran, end = _command_in(element)
     yield called(id, named[1] or named[2], {"command": ran} if ran else {"text": element[3].strip()[:200]}, at)
-    shown = _OUTPUT.search(element[3], command.end() if command else 0)
+    shown = _OUTPUT.search(element[3], end)
     yield said(id, "tool_result", shown[1] if shown else element[3], at)
+
+
+def _command_in(element: re.Match[str]) -> tuple[str, int]:
+    """Return the command that a shell ran, and where its output may begin; "" if the tool is not a shell."""
+    command = _COMMAND.search(element[3]) if _IS_SHELL.search(element[0]) else None
+    if command is None:
+        return "", 0
+    return next((part.strip() for part in command.groups() if part), ""), command.end()

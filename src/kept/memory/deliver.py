@@ -109,9 +109,7 @@ class Deliveries:
         """Write the findings of the session that its agent should judge before it stops."""
         if not self._asks("stop") or self._context.is_injection_off(listener.session):
             return ""
-        from kept.memory import asking  # only where a person wants it
-
-        return asking.own_list(self._context, listener.delivery("judge"), most_chars=MAX_CHARS)
+        return str(_asking().own_list(self._context, listener.delivery("judge"), most_chars=MAX_CHARS))
 
     def for_subagent(self, task: str, listener: Listener) -> str:
         """Write a few lines for the task that a sub-agent was given; nothing when nothing fits it."""
@@ -182,10 +180,8 @@ class Deliveries:
         """Append the list that waits for a judge, if there is one."""
         if self._context.is_injection_off(listener.session):
             return block
-        from kept.memory import asking  # reads sessions and findings, which most prompts do without
-
         delivery, room = listener.delivery("judge"), MAX_CHARS - len(block) - len("\n\n")
-        listed = asking.next_list(self._context, delivery, is_quiet=is_quiet, most_chars=room)
+        listed = _asking().next_list(self._context, delivery, is_quiet=is_quiet, most_chars=room)
         return "\n\n".join(filter(None, (block, listed)))
 
     def _briefed(self, prompt: str, budget_tokens: int, listener: Listener, moment: Moment) -> str:
@@ -238,6 +234,12 @@ def _known_errors() -> "ModuleType":
     from kept.memory import known_errors  # for an error alone: prompts have less time
 
     return known_errors
+
+
+def _asking() -> "ModuleType":
+    from kept.memory import asking  # reads sessions and findings, which most prompts do without
+
+    return asking
 
 
 def _still_told(storage: Storage, summary: Memory) -> Memory | None:

@@ -50,7 +50,7 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
         return UpkeepDecision(memory=memory, action="expire", reason=f"not used for {shelf_life} days")
     if memory.status != "candidate":
         return None
-    if rules.proposal_days is not None and _is_unjudged(memory) and worth.is_over(memory, now, rules.proposal_days):
+    if _has_waited(memory, now, rules.proposal_days):
         return UpkeepDecision(memory=memory, action="expire", reason=f"not judged within {rules.proposal_days} days")
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
@@ -66,9 +66,10 @@ def _is_to_confirm(memory: Memory, rules: UpkeepRules) -> bool:
     return rules.confirms and memory.use_count > 0 and not memory.is_low_trust
 
 
-def _is_unjudged(memory: Memory) -> bool:
-    """Return True for a finding that waits for a judge and was never used."""
-    return memory.is_proposal and memory.use_count == 0
+def _has_waited(memory: Memory, now: datetime, most_days: int | None) -> bool:
+    """Return True for a finding that was never used and has waited for a judge for that long."""
+    is_unused = memory.is_proposal and memory.use_count == 0
+    return most_days is not None and is_unused and worth.is_over(memory, now, most_days)
 
 
 def _has_shelf_life(memory: Memory, retention: Retention) -> bool:

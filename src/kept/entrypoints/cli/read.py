@@ -30,6 +30,7 @@ from kept.entrypoints.hook.folder import RECENT_DAYS, HookFolder, told_misses
 from kept.errors import InvalidInput, NotFound
 from kept.journal import noun_of
 from kept.memory import Kept
+from kept.memory.opening import Project
 from kept.memory.verbs.fields import MOST_LISTED
 from kept.memory.verbs.read import HISTORY, LIST, History, ListMemories
 from kept.model import GLOBAL, CallGuard, Event, Memory, canonical_kind
@@ -137,13 +138,7 @@ def status_command(invocation: Invocation) -> None:
         status, person = memory.status(), memory.look().person
     now = invocation.clock()
     project = located.project
-    lines: list[Line] = []
-    if project is None:
-        lines.append(nothing_yet(invocation))
-    else:
-        lines.append((Strong(f"Project {project.name}"), Dim(f"  {project.id}  {project.root or 'no directory'}")))
-        if project.team is not None:
-            lines.append(f"    shared as {project.team.name} in {project.team.database}; you are {person}")
+    lines = [nothing_yet(invocation)] if project is None else _project_lines(project, person)
     lines += _pause_lines(invocation, status["paused"])
     lines += [OFF_LINES[name] for name in status["switched_off"]]
     for space in status["spaces"]:
@@ -169,6 +164,13 @@ OFF_LINES = {
     "auto_memory": "The setting auto_memory is off: nothing is taken from conversations.",
     "auto_briefing": "The setting auto_briefing is off: nothing is injected automatically.",
 }
+
+
+def _project_lines(project: Project, person: str | None) -> list[Line]:
+    lines: list[Line] = [(Strong(f"Project {project.name}"), Dim(f"  {project.id}  {project.root or 'no directory'}"))]
+    if project.team is not None:
+        lines.append(f"    shared as {project.team.name} in {project.team.database}; you are {person}")
+    return lines
 
 
 def _pause_lines(invocation: Invocation, pauses: Sequence[dict[str, Any]]) -> list[Line]:

@@ -14,18 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew
+from kept.memory.opening import Project, Projects, open_projects
 from kept.model import Actor, Origin, Role
 from kept.projects.files import explained, locked, make_private_directory, shown, write_private_file
-
-if TYPE_CHECKING:
-    from kept.memory.opening import Project, Projects
 
 FILE, LOCK = "tokens.json", "tokens.lock"
 VERSION = 2  # 1 was a bare list of tokens with the names of projects (Kept 0.2)
@@ -55,7 +53,7 @@ class Key(Struct, frozen=True, kw_only=True):
         """The actor for which a project is opened."""
         return Actor(role=self.role, name=self.name)
 
-    def opens(self, project: "Project") -> bool:
+    def opens(self, project: Project) -> bool:
         """Return True if this key opens the project: the same id, with its memories where they were.
 
         Linked to a team's database, or to another project there, the id leads to other memories. In the database that
@@ -71,7 +69,7 @@ class Key(Struct, frozen=True, kw_only=True):
         return place == place_of(project) and (not by_name or name == project.name)
 
 
-def is_in_database(project: "Project") -> bool:
+def is_in_database(project: Project) -> bool:
     """Return True if the memories of a project are in a database, where a change is signed by a person's name."""
     return project.team is not None or bool(os.environ.get("KEPT_DATABASE_URL"))
 
@@ -231,9 +229,7 @@ class Keys:
                 hint="Put a backup of the file back, or move it away and make the tokens again (`kept token create`).",
             ) from error
 
-    def _projects(self) -> "Projects":
-        from kept.memory.opening import open_projects  # `kept token` needs it; a request with the owner's key does not
-
+    def _projects(self) -> Projects:
         return open_projects(self._home)
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
@@ -245,7 +241,7 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def place_of(project: "Project") -> str:
+def place_of(project: Project) -> str:
     """Return where the memories of a project are: the database of its team and its name there; "" for the home."""
     return "" if project.team is None else f"{project.team.database} {project.team.name}"
 

@@ -219,16 +219,9 @@ class _Tools:
         self._manager = manager
 
     def _made(self) -> Any:
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # of an optional package
+        from kept.entrypoints.mcp.streamable import manager_for  # imports an optional package, which takes long
 
-        from kept.entrypoints.mcp.server import ServerOptions, build  # imports that package, which takes long
-
-        built = build(
-            ServerOptions(agent="http"),
-            {},
-            opener=lambda around, confirm: self._doors.for_agent(_asking.get(), around.agent, confirm),
-        )
-        return StreamableHTTPSessionManager(built, json_response=True, stateless=True)
+        return manager_for(lambda around, confirm: self._doors.for_agent(_asking.get(), around.agent, confirm))
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

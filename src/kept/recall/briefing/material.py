@@ -501,7 +501,7 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], si
     """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs."""
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
     found = [pair for reader in readers for pair in _contradictions(known, reader)]
-    pairs = [pair for pair in found if not any(_is_unjudged_rival(one, known, situation) for one in pair)]
+    pairs = [pair for pair in found if not _has_unjudged_rival(pair, known, situation)]
     for left, right in pairs:
         for memory, rival in ((left, right), (right, left)):
             if rival.uid not in known and memory_mark(rival) not in situation.told:
@@ -509,9 +509,9 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], si
     return pairs
 
 
-def _is_unjudged_rival(memory: Memory, known: Mapping[str, Memory], situation: Situation) -> bool:
-    """Return True for a finding that would come in only as a rival, and that nobody has judged."""
-    return memory.uid not in known and out_of_place(memory, situation) == UNJUDGED
+def _has_unjudged_rival(pair: Pair, known: Mapping[str, Memory], situation: Situation) -> bool:
+    """Return True if one side is an unjudged finding, which would come in only as a rival."""
+    return any(one.uid not in known and out_of_place(one, situation) == UNJUDGED for one in pair)
 
 
 def _contradictions(known: Mapping[str, Memory], reader: Reader) -> Iterator[Pair]:
