@@ -80,8 +80,8 @@ def least(*trusts: Trust) -> Trust:
     return min(trusts, key=_RANK.__getitem__)
 
 
-ALSO = "also"  # in the data of a memory: other words by which it is found
-PROPOSAL = "proposal"  # the tag of a finding that nobody has judged yet
+ALSO = "also"  # in the data of a memory: other words to find it by
+PROPOSAL = "proposal"  # the tag of an unjudged finding
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
 
 
@@ -140,7 +140,7 @@ class Memory(Record, frozen=True, kw_only=True):
     """One self-contained statement worth keeping.
 
     `importance`, `confidence`, `feedback` and `use_count` are recorded facts; the worth of a memory is computed from
-    them and the clock, and never written back. One of low trust is a candidate, whoever says otherwise.
+    them and the clock, and never written back. A memory of low trust is always a candidate.
     """
 
     noun: ClassVar[str] = "memory"
@@ -412,7 +412,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     A `summary` replaces the messages before it in a compacted view. `is_error`: the result of a tool call that failed.
     The storage sets `session` and `n`, its number.
-    `trust` is that of its speaker, or less: no tool result is the user's, whatever is said of it.
+    `trust` is that of its speaker, or less: a tool result never has the user's.
     """
 
     id: str

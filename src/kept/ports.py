@@ -139,7 +139,7 @@ class Found(Struct, frozen=True, gc=False):
 
     `traits` has the fields that scores and orders are made of: the memory, or what a storage has read of it so far, of
     which `whole` is the memory. Of hundreds that are scored, only the few that are returned are read whole.
-    `rank` is the number by which the search ordered it: near to the exact score, but only comparable within one search.
+    `rank` is the number that the search ordered it by: near to the exact score, but only comparable within one search.
     `match` is what the ranking's own `match` says of it, if that was asked.
     """
 

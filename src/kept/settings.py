@@ -31,9 +31,9 @@ from kept.tables import (
 )
 
 JUDGES = ("next", "stop", "off")
-SEED_PROFILES = ("koshi", "praxis")  # they tell findings as their seeds did, and nobody judges them
+SEED_PROFILES = ("koshi", "praxis")  # they tell findings as their seeds did, without a judge
 EXTRACTIONS = ("auto", "coding", "chat")
-UNREACHED = 10**9  # nobody reaches such a limit, so it is not shown
+UNREACHED = 10**9  # out of reach, so it is not shown
 MIN_LIKENESS = 0.6  # of a mistyped name and the one that was probably meant
 
 

@@ -111,7 +111,7 @@ CANDIDATE_SHARE = 0.9
 USES_THAT_SAVE = 3
 FRESH_HOURS = 24  # used or created within: never evicted
 QUARANTINE_PENALTY = 0.8
-AUTOMATIC = ("conversation", "extraction", "tool", "narrative")  # origins of memories that nobody stored on purpose
+AUTOMATIC = ("conversation", "extraction", "tool", "narrative")  # origins of memories that were not stored on purpose
 
 
 def decayed_importance(memory: Memory, now: datetime) -> float:

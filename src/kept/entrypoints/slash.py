@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import ids, text
-from kept.entrypoints.answers import answer_lines
+from kept.entrypoints.answer_lines import answer_lines
 from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept, verbs

@@ -80,7 +80,7 @@ def _from_docstrings(path: str, text: str) -> Iterator[CitedItem | None]:
     """What modules and public classes are for, and the rules, notes and warnings in every docstring."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes in somebody's strings
+            warnings.simplefilter("ignore")  # of invalid escapes in the strings of a file
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return

@@ -21,7 +21,7 @@ ITEM_TYPES: tuple[ItemType, ...] = ("entity", "claim", "task", "decision", "note
 MAX_TITLE = 80
 MAX_CONTENT = 500
 MIN_WORDS = 3
-MIN_MARKED_WORDS = 2  # after HACK or TODO: somebody marked it on purpose
+MIN_MARKED_WORDS = 2  # after HACK or TODO: the author marked it on purpose
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 # How a comment begins, by the ending of the file.

@@ -25,7 +25,7 @@ _CHOSE = re.compile(
     r"|\b(?:was|were|is|are)\s+chosen (?:because|over|for|since|as|instead)\b|\binstead of\b.{0,60}\bbecause\b",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"“][^\"“”]{1,200}[\"”]")  # somebody else's words, or an example
+_QUOTED = re.compile(r"[\"“][^\"“”]{1,200}[\"”]")  # a quotation or an example
 _ALERT = re.compile(r"^\[!(note|tip|important|warning|caution)\]\s*", re.IGNORECASE)
 _LED = re.compile(
     r"^(?:⚠️?\s*)?(note|warning|caution|important|danger|attention|caveat|tip)s?\s*[:!–—]\s*", re.IGNORECASE
@@ -134,7 +134,7 @@ def _claim(block: TextBlock) -> Found:
         yield _made("claim", block, firm[0], 0.6)
 
 
-# In the order in which they are tried.
+# Tried in this order.
 _RULES = (_marker, _alert, _note, _decision, _definition, _claim)
 
 

@@ -1,7 +1,7 @@
 """MEMORY.md: a readable view of memories that people may edit, and what their edits mean.
 
     parse       the rows of a file: entries (a bullet with a memory) and prose, which is never touched
-    find_edits  what somebody changed, added and deleted since the file was written
+    find_edits  the lines that people changed, added and deleted since the file was written
     choose      which memories are shown: as many as fit
     weave       the file with the changes of the store worked in
 
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from kept.model import Memory
 
-# Where a memory stands, by its kind; and what a line becomes that somebody adds there.
+# Where a memory stands, by its kind; and the kind of a line that a person adds there.
 SECTIONS: Mapping[str, str] = {
     "Key Decisions": "decision",
     "User Preferences": "preference",
@@ -76,7 +76,7 @@ class PageLine(Struct, frozen=True, kw_only=True):
 
 
 class PageEdits(Struct, frozen=True, kw_only=True):
-    """What somebody did to a file since it was written. Rows are meant by their numbers.
+    """The edits of a file since it was written. Rows are meant by their numbers.
 
     `marks` has every row that still stands for a memory; `changed` those of them with another text; `foreign` those
     with a mark that was not written.

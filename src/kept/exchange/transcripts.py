@@ -158,10 +158,7 @@ def copilot(lines: Iterable[bytes], known: int = 0) -> Transcript:
                 continue
             id, at = text_of(record.get("id")) or f"line_{number}", moment_of(record.get("timestamp"))
             if kind == "session.start":
-                read.session = read.session or text_of(data.get("sessionId"))
-                surroundings = data.get("context")
-                if isinstance(surroundings, dict):
-                    read.cwd = read.cwd or text_of(surroundings.get("cwd"))
+                _copilot_start(read, data)
             elif kind == "session.compaction_complete":
                 read.add(number, [said(id, "summary", flat(data.get("summaryContent")), at)])
             else:
@@ -169,6 +166,14 @@ def copilot(lines: Iterable[bytes], known: int = 0) -> Transcript:
                 most: Trust = "agent" if data.get("parentToolCallId") or record.get("agentId") else "user"
                 read.add(number, at_most(most, _copilot_event(str(kind), data, id, at)))
     return read
+
+
+def _copilot_start(read: Transcript, data: Mapping[str, Any]) -> None:
+    """Note the session and its folder."""
+    read.session = read.session or text_of(data.get("sessionId"))
+    surroundings = data.get("context")
+    if isinstance(surroundings, dict):
+        read.cwd = read.cwd or text_of(surroundings.get("cwd"))
 
 
 def opencode(lines: Iterable[bytes], known: int = 0) -> Transcript:

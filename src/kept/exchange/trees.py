@@ -131,7 +131,8 @@ def _claude_messages(record: dict[str, Any]) -> list[Message]:
         return []
     if record.get("isMeta"):  # a skill, a command's text, a hook's feedback: in the user's name, but not the user's
         return handed_over(uuid, body.get("content"), at)
-    role: MessageRole = "summary" if record.get("isCompactSummary") else "user" if kind == "user" else "assistant"
+    spoken_by: MessageRole = "user" if kind == "user" else "assistant"
+    role: MessageRole = "summary" if record.get("isCompactSummary") else spoken_by
     # What a sidechain is asked, another agent wrote.
     most: Trust = "agent" if record.get("isSidechain") else "user"
     return at_most(most, blocks(uuid, role, body.get("content"), at))

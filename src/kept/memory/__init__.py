@@ -120,7 +120,7 @@ class Kept:
     ) -> Receipt:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why.
 
-        `also` are other words by which it is found, `replaces` the memories that it ends, and `check` a file, symbol
+        `also` are other words to find it by, `replaces` the memories that it ends, and `check` a file, symbol
         or command that shows whether it still holds; it is shown, and never run.
         """
         asked = verbs.remember.Remember(

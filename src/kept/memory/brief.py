@@ -102,7 +102,7 @@ def briefing(
         return _brief(context, situation, order, request.delivery, still_told, on_new_session)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
-    except Exception as error:  # an agent works on without its memory, whatever is wrong with that
+    except Exception as error:  # an agent works on without its memory
         warn("a briefing failed", with_trace=True)
         kind = type(error).__name__
         return Briefing(style=request.style, error=f"The briefing failed ({kind}). `kept doctor` looks for the cause.")
@@ -154,7 +154,7 @@ def _order(context: Context, request: BriefingRequest) -> Order:
 
 
 def _situation(context: Context, request: BriefingRequest) -> Situation:
-    """Who is about to do what, and where."""
+    """The actor, the work at hand, and the place."""
     if not isinstance(request.prompt, str):
         raise InvalidInput(f"prompt must be a string, not {type(request.prompt).__name__}.")
     situation = Situation(
@@ -225,15 +225,27 @@ def _brief(
     used = read.used_by(context, told.question, settled, now, session=situation.session, since=told.since)
     receipt = None
     with suppress(KeptError):  # a full disk, say: the briefing is delivered all the same
-        body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.cold_mark(context)
-        named = _named(told)
-        if delivery is not None:
-            body |= delivery_note(context, delivery, briefing.text, shown) | _marks_note(told, briefing)
-            named += [miss.hit.memory for miss in told.recalled.misses]
-        session = None if delivery is None else delivery.session
-        receipt = receipts.save_notes(storages, now, body=body, named=named, used=used, session=session)
+        receipt = _noted(context, told, briefing, delivery, shown, used)
     read.after_recall(context, receipt)
     return replace(briefing, receipt=receipt)
+
+
+def _noted(
+    context: Context,
+    told: "Gathered",
+    briefing: Briefing,
+    delivery: Delivery | None,
+    shown: Sequence[Memory],
+    used: Sequence[Memory],
+) -> str | None:
+    """Save the receipt of a briefing and return its name."""
+    body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.cold_mark(context)
+    named = _named(told)
+    if delivery is not None:
+        body |= delivery_note(context, delivery, briefing.text, shown) | _marks_note(told, briefing)
+        named += [miss.hit.memory for miss in told.recalled.misses]
+    session = None if delivery is None else delivery.session
+    return receipts.save_notes(context.readable(), context.now(), body=body, named=named, used=used, session=session)
 
 
 def _is_new(session: str | None, storages: Storages) -> bool:
@@ -357,7 +369,7 @@ def _marks_note(told: Gathered, briefing: Briefing) -> dict[str, Any]:
 def delivery_note(context: Context, delivery: Delivery, block: str, told: Sequence[Memory]) -> dict[str, Any]:
     """What the receipt of a delivery has besides that of a briefing: to whom, when, and the text byte for byte.
 
-    A team shares the receipts of its project, so a text that tells of somebody's global memory is not kept there.
+    A team shares the receipts of its project, so a text that tells of a member's global memory is not kept there.
     """
     if context.person is not None and any(memory.space == GLOBAL for memory in told):
         block = f"{len(block)} characters, not kept: global memory was among them."

@@ -164,12 +164,16 @@ def _of_project(
     own = [one for one in statements if not one.project or _is_within(one.project, name)]
     done.elsewhere = len(statements) - len(own)
     if statements and not own:
-        known = Counter(one.project for one in statements).most_common(MOST_NAMED)
-        raise InvalidInput(
-            f"Nothing in it is of the project {name!r}.",
-            hint=f"Name one with --from-project: {', '.join(f'{one} ({number:,})' for one, number in known)}.",
-        )
+        raise _nothing_of(name, statements)
     return own
+
+
+def _nothing_of(name: str, statements: Sequence[BroughtStatement]) -> InvalidInput:
+    known = Counter(one.project for one in statements).most_common(MOST_NAMED)
+    return InvalidInput(
+        f"Nothing in it is of the project {name!r}.",
+        hint=f"Name one with --from-project: {', '.join(f'{one} ({number:,})' for one, number in known)}.",
+    )
 
 
 def _is_within(project: str, name: str) -> bool:

@@ -1,7 +1,7 @@
 """The text that stands in for the old messages of a session in its window.
 
-`sessions` calls it when a window has outgrown its limit. Rule: the text is sized to what it replaces, and no line of it
-is only a quotation.
+`sessions` calls it when a window has outgrown its limit. Rule: the text is sized to the messages that it replaces, and
+no line of it is only a quotation.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def stand_in(
 def with_fallback(summarizer: Summarizer) -> Summarizer:
     """Return a summarizer that writes Kept's own summary when the given one fails.
 
-    A session is compacted and finished while somebody says something in it, which must not fail because of a model.
+    A message that makes a session compact must be stored even if the model that summarizes fails.
     """
 
     def write(messages: Sequence[Message]) -> str:

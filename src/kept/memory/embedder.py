@@ -42,7 +42,7 @@ def ready_embedder(context: Context, request: Request, storages: Storages, *, is
         if request.profile is not None:
             raise
         return Comparer(note=f"Only words were compared. {error.message} {error.hint}")
-    except Exception as error:  # somebody else's embedder: an answer by words is better than none
+    except Exception as error:  # a program's embedder: an answer by words is better than none
         return Comparer(note=embedder_failed(error))
     note = f"{waiting} memories have no vector yet and were matched by words only. Run `kept vectors on`."
     return Comparer(embedder, note if waiting else None, hybrid.join)

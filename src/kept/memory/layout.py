@@ -20,7 +20,7 @@ from kept.projects.files import to_line as to_line
 from kept.storage.shared import every
 
 TASKS = Path("40_Brain", ".agent", "tasks", "tasks.json")
-NOBODY = "agent"  # whose memory it is where nobody is named
+NOBODY = "agent"  # whose memory it is where no agent is named
 
 
 class Layout(Struct, frozen=True, kw_only=True):

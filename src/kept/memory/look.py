@@ -179,7 +179,7 @@ class Look:
     ) -> Recalled:
         """Answer a question as `recall` does, and note nothing.
 
-        `of_every_session` includes findings that nobody promoted, also where only their own session recalls them.
+        `of_every_session` includes findings that were not promoted, also where only their own session recalls them.
         """
         request = Request(
             query=read.well_formed(query),

@@ -62,7 +62,7 @@ def _tell_nothing(_part: str, _number: int) -> None:
 def move(source: Storage, target: Storage, *, at: datetime, tell: Tell = _tell_nothing) -> Moved:
     """Carry everything over. Raises NotAllowed if the target holds anything else, StorageError if it did not work."""
     stamp = Stamp(group=random_hex(8), at=at, actor="move")
-    with source.writing(stamp) as reader:  # so that nobody writes to it in the meantime
+    with source.writing(stamp) as reader:  # so that no process writes to it in the meantime
         with target.writing(stamp) as tx:
             progress = _begin(reader, tx)
         for carry in (_carry_events, _carry_memories, _carry_rest, _carry_messages):

@@ -55,11 +55,15 @@ def recall(context: Context, request: Request) -> Recalled:
         linked=[hit.memory for hit in hits if not is_followed(hit)],
         used=used_by(context, request, [hit.memory for hit in hits], now),
     )
-    if receipt is None and any(storage.describe().get("read_only") for storage in storages):
+    if receipt is None and _is_any_read_only(storages):
         recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
+
+
+def _is_any_read_only(storages: Storages) -> bool:
+    return any(storage.describe().get("read_only") for storage in storages)
 
 
 def used_by(

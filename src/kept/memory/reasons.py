@@ -27,7 +27,7 @@ class EmptyAnswer(Struct, frozen=True, kw_only=True):
 
 def why_nothing(given: Explained) -> EmptyAnswer | None:
     """Return why a receipt holds no memory; None if it holds one."""
-    if given.kind not in ANSWERS or given.hits or any(section.get("entries") for section in given.sections):
+    if given.kind not in ANSWERS or _holds_one(given):
         return None
     fitting = [one for one in given.left_out if one["ref"] not in given.pinned]  # pins come with every text
     is_question = bool(given.question.query.strip())
@@ -37,6 +37,10 @@ def why_nothing(given: Explained) -> EmptyAnswer | None:
     if not is_question:
         return EmptyAnswer(reason=NOTHING_STORED)
     return EmptyAnswer(reason=NO_MEMORY if given.words else ASKED_NOTHING)
+
+
+def _holds_one(given: Explained) -> bool:
+    return bool(given.hits) or any(section.get("entries") for section in given.sections)
 
 
 def coverage_of(factor: float) -> float:

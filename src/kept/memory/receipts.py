@@ -210,7 +210,7 @@ def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained
 
 
 def explain_session(session: str | None, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
-    """What a session was given without asking, newest first; None: everything that was asked and given."""
+    """Return the texts that a session was given without asking, newest first; None: also all that was asked."""
     found: list[Explained] = []
     name = None if session is None else safe_session(session)
     for storage in filter(holds_receipts, storages):

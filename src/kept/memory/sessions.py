@@ -1,8 +1,8 @@
 """Sessions: conversations as they were said, and how they begin, fork and end.
 
 `memory.session("…")` gives an `OpenSession`: append messages, look at the window, flush before a compaction, finish,
-fork. `findings` takes memories out of it, `window` shows it to a model. Most sessions are never finished by anybody:
-`finish_silent` ends those in which nothing was said for `session_idle_minutes`, when the next one begins and in upkeep.
+fork. `findings` takes memories out of it, `window` shows it to a model. Most sessions are never finished by a host:
+`finish_silent` ends those that were silent for `session_idle_minutes`, when the next one begins and in upkeep.
 Rule: a transcript is only ever added to. A message to a finished session reopens it, and its next finish replaces what
 the last one left.
 """
@@ -29,7 +29,7 @@ from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn
 from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
-from kept.memory.window import UPTO, Window, cut_at, message_tokens, stands_for, window
+from kept.memory.window import UPTO, Window, message_tokens, replaceable, window
 from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
@@ -46,7 +46,7 @@ from kept.writing.quotes import Quotes
 from kept.writing.redact import check_name, marks, redact, redact_message
 
 ROLES: tuple[str, ...] = get_args(MessageRole)
-RECORD_VERSION = 1  # of the form in which a finished session is shown
+RECORD_VERSION = 1  # of the form of a finished session's record
 
 
 class Unflushed(NamedTuple):
@@ -184,10 +184,10 @@ def last_said(reader: Reader, session: Session) -> Message | None:
 
 
 def finish_silent(context: Context, *, besides: str | None = None, most: int | None = None) -> list[str]:
-    """Finish the sessions that nobody finished, except `besides`; returns their names.
+    """Finish the sessions that were left open, except `besides`; returns their names.
 
-    One in which a turn or an import is under way is left alone. What goes wrong is logged: whoever begins a session
-    must not fail because of another one.
+    A session with a turn or an import under way is left alone. A failure is logged: the start of a
+    session must not fail because of another session.
     """
     storage = context.spaces.project()
     if storage is None or context.actor.role == "skill":
@@ -201,7 +201,7 @@ def finish_silent(context: Context, *, besides: str | None = None, most: int | N
             with storage.lease(lease_of(session.name)) as is_ours:
                 if is_ours and OpenSession(context, storage, session, actor=journal.UPKEEP).finish_if_silent():
                     finished.append(session.name)
-        except Busy:  # somebody writes for long: next time
+        except Busy:  # another process writes for long: next time
             break
         except Exception as error:  # the caller asked for something else, which must not fail because of this
             warn("session %s could not be finished: %s", session.name, type(error).__name__)
@@ -320,7 +320,7 @@ class OpenSession(Handle):
 
     @verb("session.window")
     def window(self) -> Window:
-        """The messages to send to a model: the newest summary and what follows, without old tool results."""
+        """Return the messages to send to a model: the newest summary and those after it, without old tool results."""
         shown = self._window()
         self._tell_read(shown.messages)
         return shown
@@ -400,7 +400,7 @@ class OpenSession(Handle):
     def mirror(self) -> None:
         """Bring the transcript's file up to date with the store, if that is possible now; else the next call does.
 
-        The store is the truth: what is in it was acknowledged, whatever happens to its copy.
+        The store is the truth: its messages are safe even if the copy cannot be written.
         """
         try:
             folder = self._context.spaces.sessions_folder()
@@ -441,12 +441,10 @@ class OpenSession(Handle):
             return before
         if settings.flush_enabled:
             self.flush(summarizer)
-        whole = self._said()
-        said = [message for message in whole if message.role != "summary"]
-        old = said[: cut_at(said, settings.compaction_keep_recent)]
-        upto = old[-1].n if old else 0
-        if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
+        old = replaceable(self._said(), settings.compaction_keep_recent)
+        if not old:
             return before
+        upto = old[-1].n
         most = settings.compaction_threshold_tokens // 4
         text, how_far = stand_in(old, self._summarizer(summarizer), self.heard(), self._as_begun.cwd, most)
         [text] = tellable(self._storage, self.id, [text])
@@ -476,7 +474,7 @@ class OpenSession(Handle):
         return self._finish(None, summarizer)
 
     def finish_if_silent(self) -> bool:
-        """Finish the session as of its last message, unless somebody has gone on with it. Whether it is finished."""
+        """Finish the session as of its last message, unless a message came since. Returns True if it is finished."""
         if self._context.is_paused(self.id):
             return False
         now, idle = self._context.now(), self._context.settings.session_idle_minutes
@@ -507,7 +505,7 @@ class OpenSession(Handle):
         """One turn of an agent's loop: the question is kept at once, the answer when `persist` is called.
 
         A session has one turn at a time: another waits, at most `wait_s` seconds (by default as long as a write), and
-        then raises Busy. While a turn lasts, nobody finishes the session.
+        then raises Busy. While a turn lasts, the session is not finished.
         """
         wait_s = self._context.settings.write_wait_s if wait_s is None else wait_s
         with self._storage.lease(lease_of(self.id), wait_s=wait_s) as is_ours:
@@ -562,7 +560,7 @@ class OpenSession(Handle):
         return [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
 
     def _after_adding(self, added: Sequence[Message], at: datetime) -> None:
-        """Judge memories by what tools said, send the signal, and count redactions."""
+        """Compare memories with tool results, send the signal, and count redactions."""
         self._undated |= {message.n for message in added if message.at == at}
         if not self._is_live or Quotes(added):
             self._distrust_quoted()
@@ -580,21 +578,8 @@ class OpenSession(Handle):
         taken = self._take_all(summarizer)
         n_promoted = promote(self._context, self._storage, self.id, self._stamp())
         with self._storage.writing(self._stamp()) as tx:
-            current = self._session(tx)
             if tx.last_number(self.id) == taken.upto:  # else it goes on, and is finished another time
-                in_project = [one.uid for one in findings_of(tx, self.id) if one.tier != "session"]
-                tx.put(
-                    replace(
-                        current,
-                        summary=taken.summary.uid if taken.summary else "",
-                        findings=taken.uids,
-                        promoted=tuple(in_project),
-                        flushed=taken.upto,
-                        ended=taken.upto,
-                        finished_at=at or tx.stamp.at,
-                    ),
-                    "finish",
-                )
+                self._mark_finished(tx, taken, at or tx.stamp.at)
         note_cited(self._context, self.id)
         self._tell_taken(taken, n_promoted)
         if session.flushed < taken.upto:
@@ -607,6 +592,19 @@ class OpenSession(Handle):
             promoted=n_promoted,
             summary=taken.summary.ref if taken.summary else None,
         )
+
+    def _mark_finished(self, tx: Transaction, taken: FindingsUpdate, at: datetime) -> None:
+        in_project = [one.uid for one in findings_of(tx, self.id) if one.tier != "session"]
+        finished = replace(
+            self._session(tx),
+            summary=taken.summary.uid if taken.summary else "",
+            findings=taken.uids,
+            promoted=tuple(in_project),
+            flushed=taken.upto,
+            ended=taken.upto,
+            finished_at=at,
+        )
+        tx.put(finished, "finish")
 
     def _ask_judge(self) -> None:
         """Let the program's own judge settle the findings. If it fails, they wait for another one."""

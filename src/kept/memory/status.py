@@ -20,7 +20,7 @@ MOST_PROPOSED = 1_000  # that a status counts: more are not decided at once anyw
 
 
 def status(context: Context) -> dict[str, Any]:
-    """Numbers about what is kept, for each readable space."""
+    """Return the numbers of each readable space."""
     spaces = []
     for storage in context.readable():
         with storage.reading() as reader:
@@ -86,7 +86,7 @@ def _recalls(took_ms: Sequence[float]) -> dict[str, Any]:
 
 
 def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:
-    """The state of automatic upkeep: when it last finished a round, and what has failed since."""
+    """The state of automatic upkeep: when it last finished a round, and the failures since."""
     come = decisions.read(counters)
     return {
         "finished_at": come.finished_at,

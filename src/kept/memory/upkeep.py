@@ -177,7 +177,7 @@ def _decided(
 
 EVERY_HOURS = 1  # at an opening, a new round is begun
 FEW_SESSIONS = 3  # that are finished at one occasion
-FEW = 20  # changes at one occasion, so that nobody waits for them
+FEW = 20  # changes at one occasion: the caller waits for them
 MOST_WEIGHED = 5_000  # memories that are weighed against each other at one occasion, when there is no room
 LEASE = "upkeep"
 
@@ -238,7 +238,7 @@ def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> N
 def _finish_silent(
     context: Context, storage: Storage, *, most: int | None = None, is_dry_run: bool = False
 ) -> list[str]:
-    """Finish the sessions that nobody finished, or in a dry run only name them."""
+    """Finish the sessions that were left open, or in a dry run only name them."""
     from kept.memory import sessions  # extracts findings, which most commands do without
 
     if not is_dry_run:
@@ -343,7 +343,7 @@ def _tend(
                 if is_ours:
                     _go_on(context, storage, came, now)
         except Busy:
-            continue  # somebody writes: next time
+            continue  # another process writes: next time
         except Exception as error:  # the caller asked for something else, which must not fail because of this
             log.warning("upkeep of %s failed: %s", storage.space, type(error).__name__)
             _note(storage, came, came.failing(error, now))

@@ -1,6 +1,6 @@
 """Views: files beside the store that show what is in it, and that people may edit: MEMORY.md and tasks.json.
 
-All views share their place, the test whether somebody edited one, and how it is read and replaced. `view` has the
+All views share their place, the test whether it was edited, and how it is read and replaced. `view` has the
 nouns; `memory_md` and `tasks_json` say what an edit means. A note in the store says how a view was last written. Rule:
 an edit that Kept has not seen is never overwritten. The note and what an edit changes are one transaction, before the
 file is replaced; after a crash the file is as before or as it should be, the note knows both, and the draft beside the
@@ -29,7 +29,7 @@ from kept.projects.files import NO_FOLLOW, explained, make_private_directory, sh
 from kept.storage.files import sync as sync_folder
 
 MAX_VIEW_BYTES = 20_000_000
-ATTEMPTS = 3  # while somebody saves the file at the same time
+ATTEMPTS = 3  # while an editor saves the file at the same time
 NEXT = "next"  # in a note: the draft that is to take the place of the file, and the note about it then
 
 Clean = Callable[[ViewPlace, str, Mapping[str, Any]], tuple[str, Mapping[str, Any]]]  # takes erased words out of a file
@@ -233,11 +233,12 @@ def _earlier_places(context: Context, storage: Storage, now: Sequence[ViewPlace]
     mark = "" if is_global else context.spaces.files_mark()
     with storage.reading() as reader:
         keys = [name.removeprefix("view/") for name in reader.file_notes("view/")]
-    for key in keys:
+    known = {place.key for place in now}
+    for key in (key for key in keys if key.startswith(mark) and key not in known):
         below = key.removeprefix(mark)
         is_shared = below.startswith(IN_PROJECT)
         root, below = own if is_shared else folder, below.removeprefix(IN_PROJECT)
-        if not key.startswith(mark) or root is None or below == "tasks.json" or key in {place.key for place in now}:
+        if root is None or below == "tasks.json":
             continue
         yield ViewPlace(name="MEMORY.md", path=root / below, root=root, storage=storage, is_shared=is_shared, mark=mark)
 
@@ -373,7 +374,7 @@ def _refuse_links(place: ViewPlace) -> None:
 
 
 def signature_of(status: os.stat_result) -> Signature:
-    """What changes whenever somebody saves a file."""
+    """Return the marks of a file that change whenever it is saved."""
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 

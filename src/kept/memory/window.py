@@ -33,6 +33,14 @@ def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
     return Window(messages=tuple(shown), tokens=sum(map(message_tokens, shown)))
 
 
+def replaceable(messages: Sequence[Message], keep: int) -> list[Message]:
+    """Return the messages that a new summary may replace; none if the newest summary replaces them all."""
+    said = [message for message in messages if message.role != "summary"]
+    old = said[: cut_at(said, keep)]
+    upto = max((stands_for(message) for message in messages if message.role == "summary"), default=0)
+    return old if old and old[-1].n > upto else []
+
+
 def cut_at(said: Sequence[Message], keep: int) -> int:
     """Return how many messages a summary may replace, so that `keep` are left and each result has its call."""
     calls = {message.id: at for at, message in enumerate(said) if message.role == "tool_call"}

@@ -20,7 +20,7 @@ from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
 from kept.writing.duplicates import supersede
 
-MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
+MAX_SOURCE_BYTES = 256 * 1024  # of a README: people read no further either
 Placed = tuple[int, pipeline.Ready]
 SHELVES: tuple[Shelf, ...] = ("live", "archive")  # all but the forgotten
 

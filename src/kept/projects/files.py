@@ -240,7 +240,7 @@ def mirror_session(folder: Path, reader: Reader, session: str, known: Mirrored |
 def write_session_index(folder: Path, reading: Callable[[], AbstractContextManager[Reader]]) -> None:
     """Write the index if it is not as it should be: id, agent, parent and times of each session in the space.
 
-    `reading` opens a reader inside the lock: whoever writes last has read last.
+    `reading` opens a reader inside the lock: the last to write has read last.
     """
     make_private_directory(folder)
     path = folder / "sessions.json"

@@ -69,19 +69,24 @@ def identify(path: Path, no_projects: Mapping[Path, str]) -> Place:
     """
     with explained("read", path, hint="Change to a directory that you may read, or name a project: --project NAME."):
         here = _real_directory(path)
-        found = bare = None
-        for folder in (here, *here.parents):
-            if folder in no_projects:  # also ends the search: a repository of dot-files does not own all of $HOME
-                break
-            if found := _repository_at(folder):
-                break
-            bare = bare or _bare_at(folder)
-        # A clone can hold a folder that looks like a bare repository. It is part of the clone.
-        if found := found or bare:
+        if found := _repository_around(here, no_projects):
             too_wide = found.directory in no_projects or found.directory == found.directory.parent
             return Place(found.git_common_dir, found.git_common_dir) if too_wide and found.git_common_dir else found
     root = "the root of the file system" if here == here.parent else ""
     return Place(here, no_project=no_projects.get(here, root))
+
+
+def _repository_around(here: Path, no_projects: Mapping[Path, str]) -> Place | None:
+    """Return the repository that a directory is in."""
+    bare = None
+    for folder in (here, *here.parents):
+        if folder in no_projects:  # also ends the search: a repository of dot-files does not own all of $HOME
+            break
+        if found := _repository_at(folder):
+            return found
+        # A clone can hold a folder that looks like a bare repository. It is part of the clone.
+        bare = bare or _bare_at(folder)
+    return bare
 
 
 def no_project_directories(environ: Mapping[str, str]) -> dict[Path, str]:

@@ -9,7 +9,7 @@
     budget, format   a briefing that fits its tokens, in the style of its reader     briefing/
 
 `pipeline.py` shows the order; `messages/` does the same for conversations. A question is a `Request`; everything else
-that an answer depends on is in `Circumstances`. Rule: a query never fails. Whatever could not be done in time is
+that an answer depends on is in `Circumstances`. Rule: a query never fails. Anything that could not be done in time is
 missing from the answer, and `degraded` says so.
 """
 

@@ -36,7 +36,7 @@ def join(
     try:
         [vector] = vectors.pack(embedder.embed([request.query]))
         typical, unrelated = typical_cosine(embedder), unrelated_cosine(embedder)
-    except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
+    except Exception as error:  # perhaps a program's own code: reported, never raised into an answer
         return list(scored), embedder_failed(error)
     candidates = {_key(one.found): one for one in scored}
     cosines: dict[Key, float] = {}

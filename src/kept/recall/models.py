@@ -163,7 +163,7 @@ class SentenceModel:
             _measured(self.embed)
         except SettingsError:
             raise
-        except Exception as error:  # of code that runs somebody's model
+        except Exception as error:  # of code that runs a user's model
             raise _useless(self._weights, error) from None
 
     def embed(self, texts: Sequence[str]) -> Rows:

@@ -2,7 +2,7 @@
 
 An agent asks with a few key words; the answer is the few memories that fit best, each with its reasons. Where words of
 the query are unknown and little is found, words that they could have meant are guessed and searched as well. Vectors
-join if an embedder is there. Rule: a query never fails. Whatever could not be done in time is missing from the answer,
+join if an embedder is there. Rule: a query never fails. What could not be done in time is missing from the answer,
 and `degraded` says so.
 """
 

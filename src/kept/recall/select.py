@@ -58,7 +58,7 @@ def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float
     def ask() -> None:
         try:
             answers.append(reranker(query, hits))
-        except BaseException as error:  # somebody else's code, in a thread of its own: reported, never raised
+        except BaseException as error:  # perhaps a program's own code, in another thread: reported, never raised
             errors.append(error)
 
     thread = threading.Thread(target=ask, daemon=True, name="kept-reranker")
@@ -79,7 +79,7 @@ def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float
 
 
 class _Bar(Struct, frozen=True, kw_only=True):
-    """What a hit needs to be in an answer, whatever else is in it."""
+    """What a hit needs to be in an answer, also beside better ones."""
 
     profile: Profile
     top: int  # only so many of the first may be in it

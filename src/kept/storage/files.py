@@ -37,7 +37,7 @@ def write_synced(path: Path, chunks: Iterable[bytes], *, is_new: bool = False) -
 def give_name(part: Path, target: Path) -> None:
     """Give a complete file its name. Raises NotAllowed when there is already a file of that name."""
     try:
-        os.link(part, target)  # unlike a rename, this fails when somebody else was faster
+        os.link(part, target)  # unlike a rename, this fails when another process was faster
     except FileExistsError as error:
         raise already_there(target) from error
     except OSError:  # a file system without hard links

@@ -30,13 +30,13 @@ class UpkeepRules(Struct, frozen=True, kw_only=True):
     shelf_life_days: Mapping[str, int]
     quarantine_hours: int
     confirms: bool  # whether a candidate that was used is confirmed
-    proposal_days: int | None  # how long a finding waits for a judge; None: nobody judges
+    proposal_days: int | None  # how long a finding waits for a judge; None: there is no judge
     session_retention_days: int
     session_idle_minutes: int
 
 
 class UpkeepDecision(Struct, frozen=True, kw_only=True):
-    """One memory, what to do with it, and why."""
+    """One memory, the action for it, and the reason."""
 
     memory: Memory
     action: UpkeepAction
@@ -80,7 +80,7 @@ def _has_shelf_life(memory: Memory, retention: Retention) -> bool:
 
 
 def _here_since(memory: Memory, rules: UpkeepRules) -> datetime:
-    """When somebody could first use it. An imported memory is as old as what was said, and was stored long after."""
+    """When it could first be used. An imported memory is as old as what was said, and was stored long after."""
     hours = worth.days_between(memory.created_at, memory.updated_at) * 24
     is_untouched = not memory.use_count and not memory.feedback  # so it was updated by being stored
     return memory.updated_at if is_untouched and hours > rules.quarantine_hours else memory.created_at

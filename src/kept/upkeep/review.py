@@ -20,7 +20,7 @@ ReviewAction = Literal["keep", "archive", "forget", "supersede", "promote"]
 REASONS: tuple[ReviewReason, ...] = get_args(ReviewReason)
 ACTIONS: tuple[ReviewAction, ...] = get_args(ReviewAction)
 
-UNUSED_DAYS = 30  # a month of work in which nobody needed it
+UNUSED_DAYS = 30  # a month of work without a use
 TALK_DAYS = 30
 LEAST_MESSAGES = 20  # with fewer, nothing can be called irrelevant
 COMMON_SHARE = 0.1  # a word in more memories than that says nothing about any of them

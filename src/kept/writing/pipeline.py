@@ -119,7 +119,7 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
     draft = _completed(safe.draft)
     is_redacted = bool(safe.redactions)
-    is_paused = rules.is_paused or (draft.source is not None and draft.source.session in rules.paused_sessions)
+    is_paused = _is_paused(draft, rules)
     is_closed = is_paused or rules.is_capture_off
     verdict = admit(draft, rules.preset, rules.echoes, is_redacted=is_redacted, is_paused=is_closed)
     if verdict.refusal == "paused" and not is_paused:
@@ -129,6 +129,11 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     if draft.pin and draft.trust == "user" and verdict.status == "candidate":
         draft = replace(draft, data=with_signal(draft.data, "explicit-pin"))
     return Ready(draft=_with_caution(draft), status=verdict.status, preset=rules.preset, redactions=safe.redactions)
+
+
+def _is_paused(draft: Draft, rules: WriteRules) -> bool:
+    """Return True if the project, or the session that a draft comes from, is paused."""
+    return rules.is_paused or (draft.source is not None and draft.source.session in rules.paused_sessions)
 
 
 def take(draft: Draft, rules: WriteRules) -> Ready:

@@ -148,7 +148,7 @@ def _answer_changed(
     unchanged: str,
     more: Sequence[Line] = (),
 ) -> None:
-    """Say what became of each memory; a document for one, a list of them for several."""
+    """Report the outcome for each memory: a document for one, a list for several."""
     is_same = [was == one for was, one in zip(before, changed, strict=True)]
     lines: list[Line] = [
         (name_of(one), (unchanged if same else sentence).format(m=one))
@@ -222,11 +222,8 @@ def erase_command(invocation: Invocation, *, message: str | None, yes: bool, **g
     if sum(map(bool, (refs, filters, asked.sessions, asked.tasks, asked.aliases))) != 1:
         raise click.UsageError("Give REFs or filters such as --kind, or one of --session, --task and --alias.")
     with invocation.open(yes=True) as memory:  # asked below, with the memory in view
-        plan = (
-            _named_plan(invocation, memory, asked)
-            if asked.sessions or asked.tasks or asked.aliases
-            else _memories_plan(invocation, memory, refs, filters)
-        )
+        is_named = bool(asked.sessions or asked.tasks or asked.aliases)
+        plan = _named_plan(invocation, memory, asked) if is_named else _memories_plan(invocation, memory, refs, filters)
         if not yes:
             _preview(invocation, plan.shown)
             invocation.agree(f"Erase {plan.what} for good? This cannot be undone.")
@@ -243,7 +240,7 @@ def _erased_lines(receipt: Receipt) -> list[Line]:
 
 
 class ErasureQuestion(NamedTuple):
-    """What is to be erased: the request, how a question names it, and the memories to show before."""
+    """A planned erasure: the request, how a question names it, and the memories to show before."""
 
     request: Erase
     what: str
@@ -265,14 +262,18 @@ def _named_plan(invocation: Invocation, memory: Kept, asked: Erase) -> ErasureQu
 def _memories_plan(invocation: Invocation, memory: Kept, refs: Sequence[str], filters: Filters) -> ErasureQuestion:
     said = [message_named(invocation, memory, ref) for ref in refs if "#" in ref]
     for ref in said:
-        memory.look().message(ref)  # nobody is asked about a message that is not there
+        memory.look().message(ref)  # raises NotFound before any question is asked
     if refs:
         found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs) if "#" not in ref]
     else:
         found = filters.memories(memory, ("live", *GONE))
-    names = [f"memory {found[0].ref}" if len(found) == 1 else memories(len(found))] if found else []
+    names = [_counted_or_named(found)] if found else []
     what = " and ".join((*names, *(f"message {ref}" for ref in said)))
     return ErasureQuestion(Erase(refs=(*(one.uid for one in found), *said)), what, found)
+
+
+def _counted_or_named(found: Sequence[Memory]) -> str:
+    return f"memory {found[0].ref}" if len(found) == 1 else memories(len(found))
 
 
 # Undo

@@ -60,9 +60,9 @@ def _opened(invocation: Invocation) -> tuple[Kept, list[Line]]:
 
 
 def _agent_checks(invocation: Invocation, *, fix: bool) -> list[LinkCheck]:
-    """Check the chain of every agent; `fix` takes in what its hooks left behind.
+    """Check the chain of every agent; `fix` imports the transcripts that its hooks left waiting.
 
-    Where Kept was put into none, only faults of hooks that somebody else set up are worth a word.
+    If Kept is installed in no agent, only faults of hooks that were set up by hand are reported.
     """
     book = ledger(invocation)
     hooks = HookFolder(invocation.projects().home.root)

@@ -136,7 +136,7 @@ class Target(NamedTuple):
     book: install.Ledger
 
     def name_for(self, agent: str) -> str:
-        """Return what Kept is called in the settings of an agent."""
+        """Return the name of Kept in the settings of an agent."""
         return install.name_for(agent, self.scope, self.where, self.book)
 
 
@@ -186,7 +186,7 @@ def _done_lines(
 def _next_lines(
     invocation: Invocation, names: Collection[str], target: Target, *, dry_run: bool, yes: bool
 ) -> Iterator[Line]:
-    """Say what is left to do for a person; trust in Codex is offered at once."""
+    """List the steps that are left to a person; trust in Codex is offered at once."""
     if "codex" in names and not dry_run:
         yield from _trust_codex(invocation, target, yes=yes)
     if not target.where.with_tools:
@@ -245,7 +245,7 @@ def _told(
 
 
 def _renamed_lines(name: str, target: Target) -> Iterator[Line]:
-    """Say where the name of Kept is taken by another program, and what it is called instead."""
+    """Say where another program has the name of Kept, and which name Kept has there instead."""
     for path in dict.fromkeys(install.taken_in(NAMES[0], name, *target)):
         taken = f"the entry {NAMES[0]} in {_short(path, target.where)} belongs to another program and stays."
         yield f"{AGENTS[name].title}: {taken} Kept is called {target.name_for(name)} there."
@@ -259,7 +259,7 @@ def _change_lines(change: install.Change, where: MachineFacts, *, in_full: bool)
 
 
 def _missing_lines(names: Collection[str], where: MachineFacts) -> Iterator[Line]:
-    """Say which agents are not on this machine, and what was looked for."""
+    """Say which agents are not on this machine, and which files were looked for."""
     for name, agent in AGENTS.items():
         if name in names:
             programs = "".join(f"no program {program}, " for program in agent.programs)

@@ -101,7 +101,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
         return memory
 
     def _tell_synced(self, done: Synced) -> None:
-        """Say what was taken in from a file that somebody edited."""
+        """Report the edits that were taken in from a file."""
         counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "forgotten"))
         if said := ", ".join(f"{len(refs)} {what}" for refs, what in counts if refs):
             self.tell(f"Note: took your edits of {done.name} in: {said}.")
@@ -402,7 +402,7 @@ def _report(error: Exception, invocation: Invocation) -> int:
         else:
             invocation.tell(f"{message} {hint}".rstrip())
         invocation.flush()
-    except OSError:  # the output goes to a full disk or a closed pipe: nobody is left to be told
+    except OSError:  # the output goes to a full disk or a closed pipe: there is no other place to report it
         _silence_output()
     return code
 

@@ -185,7 +185,7 @@ def _pause_lines(invocation: Invocation, pauses: Sequence[dict[str, Any]]) -> li
 
 
 def _session_line(session: dict[str, Any], refused: dict[str, int], now: datetime) -> str:
-    """What was kept of the last session, and what was refused so far, and why."""
+    """Write how much was kept of the last session, and how much was refused so far, by reason."""
     by = f" of {session['agent']}" if session["agent"] else ""
     kept = counted_kinds(session["kept"]) or "nothing"
     line = f"Last session{by}, begun {ago(session['started_at'], now)}: {kept} kept."

@@ -28,7 +28,7 @@ def known_task(memory: Kept, id: str) -> str:
 
 
 def answer_receipt(invocation: Invocation, receipt: Receipt, first: Line | None = None) -> None:
-    """Say what became of a draft, with `first` as the sentence for one that was stored; a refusal ends the command."""
+    """Report the outcome of a draft; `first` is the sentence for one that was stored. A refusal ends the command."""
     document = msgspec.to_builtins(receipt)
     if receipt.memory is not None:
         document["memory"] = as_document(receipt.memory)

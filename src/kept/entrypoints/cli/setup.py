@@ -106,7 +106,7 @@ def unset_config(invocation: Invocation, *, name: str, project_only: bool) -> No
 
 
 def _answer_now(invocation: Invocation, name: str, sentence: str) -> None:
-    """Say what was written, and which value is in force now: a later layer may override it."""
+    """Name the value that was written, and which value is in force now: a later layer may override it."""
     resolved = _load(invocation)
     values = {known: value for known, value in flat(resolved.settings).items() if known == name}
     lines: list[Line] = [sentence]

@@ -115,7 +115,7 @@ def _noted_product(line: Mapping[str, Any]) -> str:
 
 
 def _sent(explained: Explained, shown: "_Texts") -> list[Line]:
-    """Return what a skill or an agent was sent, where the receipt is not that of a recall."""
+    """Return the text that a skill or an agent was sent, where the receipt is not that of a recall."""
     if explained.to is not None:
         shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
         return [f"shared with {explained.to}: {shared or 'nothing'}"]

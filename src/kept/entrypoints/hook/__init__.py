@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LIMIT_MS = 1_000  # at a prompt or a failure, with the start of the interpreter, on a machine that is busy
 START_LIMIT_MS = 2_000  # at the start of a session, which happens once and has more to say; for a request at the
 # stop, which the user wants; and for a project in a database, because loading the driver of PostgreSQL takes long
-ACTION_LIMIT_MS = 300  # before and after a tool call, of which a turn has many
+ACTION_LIMIT_MS = 300  # before and after a tool call; a turn has many of them
 LIMITS_MS = {"start": START_LIMIT_MS, "action": ACTION_LIMIT_MS, "result": ACTION_LIMIT_MS}
 INTERPRETER_MS = 50  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"

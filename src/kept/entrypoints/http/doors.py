@@ -144,8 +144,10 @@ class Doors:
 
     def _find(self, project: str, key: Key, here: Project | None) -> Project:
         opened = self.projects(key)
-        found = [one for one in opened if one.id == (project if here is None else here.id)]
-        found = found or [one for one in opened if here is None and one.name == project]
+        wanted = project if here is None else here.id
+        found = [one for one in opened if one.id == wanted]
+        if not found and here is None:
+            found = [one for one in opened if one.name == project]
         if not found:
             raise NotFound(f"There is no project {project!r} here.", hint="GET /api/v1/projects lists them.")
         if len(found) > 1:

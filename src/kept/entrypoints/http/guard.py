@@ -1,6 +1,6 @@
 """What is refused before any verb runs: foreign hosts and origins, requests without a key, too much, and too slow.
 
-A page of somebody else's must not be able to use the server of the person who looks at it: not by a name that points to
+A page of another site must not be able to use the server of the person who looks at it: not by a name that points to
 this machine (the host is checked), not by a form (the origin is checked, and the cookie is SameSite=Strict). Rule: this
 sees every request first, and its answers say nothing about what is stored.
 """
@@ -198,7 +198,7 @@ class Guard:
             del self._forms[reading]
             reading.cancel()
         if reading.cancelled():
-            # The rest of the form never comes: an open connection would count against everybody until it times out.
+            # The rest of the form never comes: an open connection would count against all clients until it times out.
             closing = {b"connection": b"close"}
             await answer_problem(
                 send, 503, "Too many browsers are signing in.", hint="Try again in a moment.", headers=closing

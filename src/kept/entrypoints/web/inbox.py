@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kept.memory.look import ProjectState
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-AT_ONCE = 3_000  # memories that are reviewed while somebody waits: a third of a second
+AT_ONCE = 3_000  # memories that are reviewed while a person waits: a third of a second
 MOST = 500
 Place = tuple[str, str, str]  # space, name and role of an actor
 REVIEWED_S = 600.0

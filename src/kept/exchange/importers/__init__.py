@@ -75,7 +75,7 @@ def _is_openclaw(path: Path, _beginning: bytes) -> bool:
     return path.name == "MEMORY.md" or (path.suffix == ".md" and path.parent.name == "memory")
 
 
-# In the order in which they are tried.
+# Tried in this order.
 IMPORTERS: tuple[Importer, ...] = (
     Importer(
         name="praxis",

@@ -68,7 +68,7 @@ class Argument(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Return what a value is, in a sentence."""
+        """Describe the allowed values in a sentence."""
         return self.noun or self.singular.replace("_", " ")
 
     @property
@@ -114,7 +114,7 @@ class Argument(Struct, frozen=True, kw_only=True):
         return f"{self.name} must be {WORDS[self.form]}."
 
     def hint(self) -> str:
-        """Return what to give instead of a value that does not fit."""
+        """Return the hint for a value that does not fit."""
         if self.choices:
             return f"Choose one of {', '.join(self.choices)}."
         return ""

@@ -77,7 +77,7 @@ def briefing(context: Context, asked: Brief) -> Briefing:
 
 
 def _finish_the_last(context: Context, session: str) -> None:
-    """Finish the last session, if it is over and nobody did, so that its end can be told."""
+    """Finish the last session if it is over and still open, so that its end can be told."""
     from kept.memory import sessions  # extracts findings, which most briefings do without
 
     sessions.finish_silent(context, besides=session, most=1)

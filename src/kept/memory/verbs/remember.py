@@ -87,7 +87,7 @@ def remember(context: Context, asked: Remember) -> Receipt:
 
 
 def _data(asked: Remember) -> dict[str, Any] | None:
-    """Return what is kept of a statement besides its text: other words to find it by, and how to check it."""
+    """Return the data of a statement: other words to find it by, and how to check it."""
     data = {ALSO: list(asked.also), CHECK: asked.check}
     return {name: value for name, value in data.items() if value} or None
 

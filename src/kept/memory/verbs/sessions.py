@@ -141,7 +141,7 @@ def findings(context: Context, asked: OneSession) -> Memories:
 
 
 def record(context: Context, asked: OneSession) -> dict[str, Any]:
-    """Return what a session left behind."""
+    """Return the summary and the findings of a session."""
     return existing(context, asked.session).record()
 
 
@@ -161,12 +161,12 @@ def finish(context: Context, asked: Finish) -> FlushResult:
 
 
 def fork(context: Context, asked: Fork) -> Session:
-    """Begin a session with what was said in another one."""
+    """Begin a session with the messages of another one."""
     return existing(context, asked.session).fork(asked.id, agent=asked.agent, upto=asked.upto).session
 
 
 def given(context: Context, asked: Given) -> list[Explained]:
-    """Return what an agent was given in a session without asking, newest first."""
+    """Return the texts that an agent was given in a session without asking, newest first."""
     return explain_session(asked.session, context.readable(), limit=asked.limit)
 
 

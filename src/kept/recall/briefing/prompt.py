@@ -26,7 +26,7 @@ from kept.recall.stems import COMMON, WORTHLESS
 from kept.tables import SETTLED_KINDS
 
 SURER = 1.2  # times the floor: the confidence of a line that an agent did not ask for
-STRONG = 1.5  # times the floor: the confidence of a finding that nobody has judged
+STRONG = 1.5  # times the floor: the confidence that an unjudged finding needs
 MOST_UNJUDGED = 2  # such findings at a prompt
 BESIDE_BEST = 0.5  # of the best score: such a line needs as much
 OUTDATED = timedelta(days=60)  # later: of two statements about the same, only the later one is told

@@ -58,7 +58,7 @@ def compare_meanings(
             texts = [_window(candidates[at], around) if around else _passages(candidates[at], static) for at in some]
             for at, nearest in zip(some, _nearest(asked, texts, embedder), strict=True):
                 features[at][name] = likeness(nearest, typical)
-    except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
+    except Exception as error:  # perhaps a program's own code: reported, never raised into an answer
         return embedder_failed(error)
     return None
 
