@@ -21,8 +21,8 @@ from bench.measure import Bar, options, p50, report, table
 LIMIT = 1.2
 BARE = """
 from mcp.server import MCPServer
-server = MCPServer("bare", instructions="Six tools.")
-for number in range(6):
+server = MCPServer("bare", instructions="Seven tools.")
+for number in range(7):
     def tool(text: str) -> str:
         return text
     server.tool(name=f"tool_{number}", description="Say it again.")(tool)
@@ -57,7 +57,7 @@ def start(program: str, folder: Path) -> tuple[float, float]:
             process.stdin.flush()
             answer = json.loads(process.stdout.readline()) if "id" in request else {}
         taken = time.perf_counter() - begun
-        assert len(answer["result"]["tools"]) == 6, answer
+        assert len(answer["result"]["tools"]) == 7, answer
         process.stdin.close()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -64,13 +64,18 @@ def test_a_note_says_when_a_query_has_too_many_words(asked: Shell) -> None:
 def test_where_nothing_fits_conversations_are_offered(asked: Shell) -> None:
     query = "who edits the menu of the canteen on Fridays?"
     assert asked("recall", query).startswith("Nothing fits well. Try other words")
-    said = {"id": "1", "role": "user", "content": "Mirela edits the canteen menu", "timestamp": "2026-02-10T21:11:00Z"}
+    said = {
+        "id": "1",
+        "role": "user",
+        "content": "Did Mirela edit the canteen menu?",
+        "timestamp": "2026-02-10T21:11:00Z",
+    }
     transcript = asked.folder / "s1.jsonl"
     more = said | {"id": "2", "role": "assistant", "content": "The kitchen prints it at noon"}
     transcript.write_text("".join(json.dumps(one) + "\n" for one in (said, more)), "utf-8")
     asked("import", "brain", str(transcript))
     shown = asked("recall", query)
-    assert shown.startswith("Nothing fits well. In conversations:\n    s1#1: Mirela edits the canteen menu\n")
+    assert shown.startswith("Nothing fits well. In conversations:\n    s1#1: Did Mirela edit the canteen menu?\n")
     shown = asked("recall", "kitchen")
     assert shown.startswith(
         "No memory has the word kitchen. In conversations:\n    s1#2: The kitchen prints it at noon\n"

@@ -100,7 +100,7 @@ def test_show_names_the_rules_that_chose_a_finding(shell: Shell) -> None:
         session.append("user", "use pnpm, not npm")
         session.finish()
         ref = session.findings()[0].ref
-    assert "kept for    correction\n" in shell("show", ref)
+    assert "kept for    contrasts, decides, orders\n" in shell("show", ref)
 
 
 def test_history_shows_who_did_what_and_what_an_undo_took_back(shell: Shell) -> None:

@@ -4,7 +4,7 @@
 
 One process after the other talks in the same session and says after each call what was acknowledged; it is killed at a
 random moment. Afterwards every acknowledged message is a row; once the session is opened again, it is a line of the
-mirror, in order and whole; and every decision that was said is a finding.
+mirror, in order and whole; and the session has every finding of one that said the same and was never killed.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import kept
 from kept.model import Message
+from kept.writing.extraction.conversation import MAX_PROPOSALS
 
 SETTINGS = {"compaction_threshold_tokens": 1_500, "flush_threshold_tokens": 1_000}
 # Decisions must not be alike, or the later ones would rightly be taken for echoes of the first.
@@ -72,10 +73,9 @@ def faults(folder: str, said: list[str]) -> list[str]:
     """What is missing or wrong after all that."""
     with kept.open(home=folder, project="p", settings=SETTINGS) as memory:
         session = memory.session("s")
-        session.checkpoint()
+        session.finish()
         messages = session.messages()
         findings = {finding.content for finding in session.findings()}
-        findings |= {finding.content for finding in memory.list(kinds=["decision"], limit=100_000)}
     rows = {message.id: message for message in messages}
     (mirror,) = Path(folder).rglob("sessions/s.jsonl")
     lines = [json.loads(line)["id"] for line in mirror.read_text("utf-8").splitlines()]
@@ -84,12 +84,20 @@ def faults(folder: str, said: list[str]) -> list[str]:
         wrong.append(f"the mirror has {len(lines)} lines, the session {len(messages)} messages, or another order")
     if [message.n for message in messages] != list(range(1, len(messages) + 1)):
         wrong.append("the numbers of the messages have gaps")
+    expected = undisturbed([message for message in messages if message.role != "summary"])
     decided = [message.content for message in messages if message.content.startswith("We decided")]
-    return wrong + [f"no finding for: {one}" for one in decided if not any(_says(one, found) for found in findings)]
+    if len([one for one in expected if one.startswith("We decided")]) < min(len(decided), MAX_PROPOSALS):
+        wrong.append(f"of {len(decided)} decisions, only {len(expected)} findings came")
+    return wrong + [f"no finding: {one}" for one in expected - findings]
 
 
-def _says(decision: str, finding: str) -> bool:
-    return decision.rstrip(".") in finding
+def undisturbed(messages: list[Message]) -> set[str]:
+    """Return the findings of a session that says the same in one process."""
+    with tempfile.TemporaryDirectory() as folder, kept.open(home=folder, project="p") as memory:
+        session = memory.session("s")
+        session.extend([Message(id=one.id, role=one.role, content=one.content, at=one.at) for one in messages])
+        session.finish()
+        return {finding.content for finding in session.findings()}
 
 
 if __name__ == "__main__":

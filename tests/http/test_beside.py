@@ -40,7 +40,7 @@ def test_agents_reach_the_tools_over_http(server: Server) -> None:
     assert answer.status == 200, answer
     names = [tool["name"] for tool in answer.json["result"]["tools"]]
     assert names[0] == "memory_store"
-    assert len(names) == 6
+    assert len(names) == 7
     assert server.ask("GET", "/mcp/", headers=headers).status == 405, "no stream that outlives its key"
 
 

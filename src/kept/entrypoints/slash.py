@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import ids, text
-from kept.entrypoints.answer_lines import answer_lines
+from kept.entrypoints.answers import answer_lines
 from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept, verbs
@@ -40,7 +40,7 @@ MOST_MATCHES = 50
 EXCERPT_CHARS = 160
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class SlashAnswer(Struct, frozen=True, kw_only=True):
     """The result of a command: `str(answer)` for the chat, `data` for a program. `done`: something was changed."""
 
     command: str = ""
@@ -57,7 +57,7 @@ class SlashCommand(Struct, frozen=True):
 
     usage: str
     line: str
-    run: Callable[[Kept, str, Choose | None], Answer]
+    run: Callable[[Kept, str, Choose | None], SlashAnswer]
 
 
 def is_ours(line: str) -> bool:
@@ -92,7 +92,7 @@ def known_commands() -> Mapping[str, SlashCommand]:
     return {**COMMANDS, **{name: command for name, command in derived.items() if name not in COMMANDS}}
 
 
-def run(memory: Kept, line: str, *, choose: Choose | None = None) -> Answer:
+def run(memory: Kept, line: str, *, choose: Choose | None = None) -> SlashAnswer:
     """Do what the line says, and answer. `choose(question, memories)` asks which one is meant, where several match.
 
     Raises KeptError, whose text can be shown as the answer.
@@ -117,11 +117,11 @@ def _derived(verb: AnyVerb) -> SlashCommand:
     positional = " ".join(_placeholder(one) for one in arguments if one.is_positional)
     options = "" if all(one.is_positional for one in arguments) else "[--OPTION VALUE]"
 
-    def run(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+    def run(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
         if verb.name == ERASE:
             words, _, last = argument.rpartition(" ")
             if last.lower() != "yes":
-                return Answer(text=f"This cannot be undone. To do it, type: {verb.slash} {argument} yes")
+                return SlashAnswer(text=f"This cannot be undone. To do it, type: {verb.slash} {argument} yes")
             argument = words
         given = values_of(arguments, argument)
         asked = build(verb.request, given, verb=str(verb.slash))
@@ -129,7 +129,7 @@ def _derived(verb: AnyVerb) -> SlashCommand:
         data = msgspec.to_builtins(answer, enc_hook=str)
         plain = data if isinstance(data, dict) else {verb.returns.many or "answer": data}
         said = "\n".join(answer_lines(answer)[:MOST_LINES])
-        return Answer(text=said, data=plain, done=verb.effect != "reads")
+        return SlashAnswer(text=said, data=plain, done=verb.effect != "reads")
 
     return SlashCommand(" ".join(filter(None, (str(verb.slash), positional, options))), verb.help, run)
 
@@ -220,7 +220,7 @@ def _wanting(name: str, what: str) -> InvalidInput:
 # Remember, forget, pin
 
 
-def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _remember(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     if not argument:
         raise _wanting("/remember", "the text")
     # A slash command is typed by a person, also where an agent opened the memory.
@@ -233,21 +233,21 @@ def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if receipt.outcome == "refused":
         raise InvalidInput(f"Not kept: {receipt.message}")
     data = {"outcome": receipt.outcome, "ref": receipt.ref, "redactions": msgspec.to_builtins(receipt.redactions)}
-    return Answer(text="\n".join(receipt_lines(receipt)), data=data, done=True)
+    return SlashAnswer(text="\n".join(receipt_lines(receipt)), data=data, done=True)
 
 
-def _forget(memory: Kept, argument: str, choose: Choose | None) -> Answer:
+def _forget(memory: Kept, argument: str, choose: Choose | None) -> SlashAnswer:
     found = _the_one(memory, "/forget", argument, choose)
-    if isinstance(found, Answer):
+    if isinstance(found, SlashAnswer):
         return found
     memory.forget(found.ref)
     sentence = f"Forgotten: {_line(found)}\n`kept restore {found.ref}` brings it back."
-    return Answer(text=sentence, data={"ref": found.ref}, done=True)
+    return SlashAnswer(text=sentence, data={"ref": found.ref}, done=True)
 
 
-def _pin(memory: Kept, argument: str, choose: Choose | None) -> Answer:
+def _pin(memory: Kept, argument: str, choose: Choose | None) -> SlashAnswer:
     found = _the_one(memory, "/pin", argument, choose)
-    if isinstance(found, Answer):
+    if isinstance(found, SlashAnswer):
         return found
     is_pinned = found.status == "pinned"
     if is_pinned:
@@ -255,10 +255,10 @@ def _pin(memory: Kept, argument: str, choose: Choose | None) -> Answer:
     else:
         memory.pin(found.ref)
     sentence = f"{'No longer pinned' if is_pinned else 'Pinned'}: {_line(found)}"
-    return Answer(text=sentence, data={"ref": found.ref, "pinned": not is_pinned}, done=True)
+    return SlashAnswer(text=sentence, data={"ref": found.ref, "pinned": not is_pinned}, done=True)
 
 
-def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> Memory | Answer:
+def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> Memory | SlashAnswer:
     """The memory that an id or keywords mean, or the answer that says why there is not one."""
     if not argument:
         raise _wanting(name, "an id or a keyword")
@@ -269,19 +269,19 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
         chosen = choose(f"{len(matches)} memories match. Which one do you mean?", matches)
         refs = {one.ref: one for one in matches}
         if chosen is None or str(chosen) not in refs:
-            return Answer(text="Nothing was changed.", data={"matches": _documents(matches)})
+            return SlashAnswer(text="Nothing was changed.", data={"matches": _documents(matches)})
         return refs[str(chosen)]
     if len(matches) == 1:
         return matches[0]
     if matches:
         lines = [f"{len(matches)} memories match. Say which one: {name} {matches[0].ref}"]
-        return Answer(text=_listed(lines, matches), data={"matches": _documents(matches)})
+        return SlashAnswer(text=_listed(lines, matches), data={"matches": _documents(matches)})
     asked = memory.look().search(argument, profile="praxis", of_every_session=True)  # the profile without a floor
     near = [hit.memory for hit in asked.hits]
     if not near:
         raise NotFound("No memory has these words.", hint="/memory list shows all memories.")
     lines = [f"No memory has exactly these words. These are similar. Say which one: {name} {near[0].ref}"]
-    return Answer(text=_listed(lines, near), data={"near": _documents(near)})
+    return SlashAnswer(text=_listed(lines, near), data={"near": _documents(near)})
 
 
 def _holding(memory: Kept, keywords: str) -> list[Memory]:
@@ -295,14 +295,14 @@ def _holding(memory: Kept, keywords: str) -> list[Memory]:
 # /memory …
 
 
-def _help(_memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _help(_memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     is_whole = argument.strip().lower() == "all"
     shown = known_commands() if is_whole else COMMANDS
     commands = [{"usage": command.usage, "line": command.line} for command in shown.values()]
-    return Answer(text=help_text(is_whole=is_whole), data={"commands": commands})
+    return SlashAnswer(text=help_text(is_whole=is_whole), data={"commands": commands})
 
 
-def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
+def _status(memory: Kept, _argument: str, _choose: Choose | None) -> SlashAnswer:
     """C21: entry count, categories, index health, last injected."""
     counts, injected = memory.look().counts(), memory.look().last_briefing()
     is_sound = counts.live == counts.indexed
@@ -329,10 +329,10 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
         "last_injected": None if injected is None else injected.at,
         "auto": is_auto,
     }
-    return Answer(text="\n".join(lines), data=data)
+    return SlashAnswer(text="\n".join(lines), data=data)
 
 
-def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _list(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     arguments = wire_arguments(verbs.read.ListMemories)
     kind = Argument(name="kind", form="string", is_positional=True)
     given = {"limit": MOST_SHOWN + 1} | values_of((kind, *arguments), argument)
@@ -342,15 +342,15 @@ def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     found = memory.perform(verbs.read.LIST, build(verbs.read.ListMemories, given, verb="/memory list"))
     if not found:
         nothing = f"There is no {kinds[0]} here." if kinds else "Nothing is kept here yet. /remember keeps the first."
-        return Answer(text=text.visible(nothing, keep_newlines=False), data={"memories": []})
+        return SlashAnswer(text=text.visible(nothing, keep_newlines=False), data={"memories": []})
     shown = found[:MOST_SHOWN]
     lines = [_line(one) for one in shown]
     if len(found) > len(shown):
         lines.append(f"These are the newest {MOST_SHOWN}; /memory search finds others.")
-    return Answer(text="\n".join(lines), data={"memories": _documents(shown)})
+    return SlashAnswer(text="\n".join(lines), data={"memories": _documents(shown)})
 
 
-def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _search(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     if not argument:
         raise _wanting("/memory search", "a few words")
     asked = build(verbs.recall.Recall, values_of(wire_arguments(verbs.recall.Recall), argument), verb="/memory search")
@@ -362,13 +362,13 @@ def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
         )
     data = {"hits": [{"score": hit.score, **_document(hit.memory)} for hit in recalled], "receipt": recalled.receipt}
     nothing = "Nothing fits well. Try other words." if recalled.misses else "No memory has these words."
-    return Answer(text="\n".join(lines) or nothing, data=data)
+    return SlashAnswer(text="\n".join(lines) or nothing, data=data)
 
 
-def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _budget(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     if not argument:
         now = memory.settings.briefing_max_tokens
-        return Answer(text=f"A briefing takes at most {now:,} tokens.", data={"tokens": now})
+        return SlashAnswer(text=f"A briefing takes at most {now:,} tokens.", data={"tokens": now})
     if not (argument.isascii() and argument.isdigit() and len(argument) <= 9):
         raise InvalidInput(f"{text.visible(argument[:40])!r} is not a number of tokens.", hint="/memory budget 3000")
     before = memory.settings.briefing_max_tokens
@@ -382,20 +382,20 @@ def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if limits != usual:
         start, prompt, action = limits.values()
         sentence += f" Hooks add up to {start:,} tokens at a start, {prompt} lines to a prompt, {action} to an action."
-    return Answer(text=sentence, data={"tokens": now, "before": before, **limits}, done=True)
+    return SlashAnswer(text=sentence, data={"tokens": now, "before": before, **limits}, done=True)
 
 
-def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _config(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     before = memory.settings.preset
     if not argument:
         sentence = f"The preset is {before}. Choose one of {', '.join(PRESETS)}."
-        return Answer(text=sentence, data={"preset": before, "presets": list(PRESETS)})
+        return SlashAnswer(text=sentence, data={"preset": before, "presets": list(PRESETS)})
     if argument.lower() not in PRESETS:
         shown = text.visible(argument[:40], keep_newlines=False)
         raise InvalidInput(f"Unknown preset {shown!r}.", hint=f"Choose one of {', '.join(PRESETS)}.")
     now = _configured(memory, "preset", argument.lower()).preset
     sentence = f"The preset is {now} from now on (before: {before})."
-    return Answer(text=sentence, data={"preset": now, "before": before}, done=True)
+    return SlashAnswer(text=sentence, data={"preset": now, "before": before}, done=True)
 
 
 def _configured(memory: Kept, setting: str, value: str) -> Settings:
@@ -404,41 +404,41 @@ def _configured(memory: Kept, setting: str, value: str) -> Settings:
     return memory.settings
 
 
-def _list_aliases(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
+def _list_aliases(memory: Kept, _argument: str, _choose: Choose | None) -> SlashAnswer:
     aliases = memory.aliases.list()
     lines = [f"{word} → {', '.join(others)}" for word, others in sorted(aliases.items())]
     shown = text.visible("\n".join(lines))
-    return Answer(text=shown, data={"aliases": {w: list(o) for w, o in aliases.items()}})
+    return SlashAnswer(text=shown, data={"aliases": {w: list(o) for w, o in aliases.items()}})
 
 
-def _add_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _add_alias(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     words = argument.replace(",", " ").split()
     if len(words) < 2:
         raise _wanting("/memory alias add", "a word and at least one other word for it")
     alias = memory.aliases.add(*words)
     sentence = text.visible(f"{alias.word} also finds {', '.join(alias.expands_to)}.", keep_newlines=False)
-    return Answer(text=sentence, data=msgspec.to_builtins(alias), done=True)
+    return SlashAnswer(text=sentence, data=msgspec.to_builtins(alias), done=True)
 
 
-def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
     if not argument:
         raise _wanting("/memory alias remove", "the word")
     memory.aliases.remove(argument)
     sentence = text.visible(f"The alias for {argument} is removed.", keep_newlines=False)
-    return Answer(text=sentence, data={"removed": argument}, done=True)
+    return SlashAnswer(text=sentence, data={"removed": argument}, done=True)
 
 
-def _auto_on(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
+def _auto_on(memory: Kept, _argument: str, _choose: Choose | None) -> SlashAnswer:
     if not memory.settings.auto_memory:
         _configured(memory, "auto_memory", "true")
     memory.pauses.resume()
-    return Answer(text="Auto-memory is on.", data={"auto": True}, done=True)
+    return SlashAnswer(text="Auto-memory is on.", data={"auto": True}, done=True)
 
 
-def _auto_off(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
+def _auto_off(memory: Kept, _argument: str, _choose: Choose | None) -> SlashAnswer:
     memory.pauses.pause()
     sentence = "Auto-memory is off: nothing is captured or injected automatically. Commands still work."
-    return Answer(text=sentence, data={"auto": False}, done=True)
+    return SlashAnswer(text=sentence, data={"auto": False}, done=True)
 
 
 # How memories are put into words

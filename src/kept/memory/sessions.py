@@ -30,7 +30,7 @@ from kept.memory.signals import warn
 from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Window, message_tokens, replaceable, window
-from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
+from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
 from kept.projects.files import check_session_name as check_session_name
@@ -331,8 +331,9 @@ class OpenSession(Handle):
     def remember(self, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this session as its source."""
         given = about.pop("source", None) or self._context.source()
-        about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
-        return write.remember(self._context, Draft(content=content, source=replace(given, session=self.id), **about))
+        more = {name: about.pop(name) for name in ("also", "replaces", "check") if name in about}
+        draft = Draft(content=content, source=replace(given, session=self.id), **about)
+        return write.remember(self._context, draft, **more)
 
     @verb("session.findings")
     def findings(self) -> Memories:

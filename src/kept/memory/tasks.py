@@ -181,8 +181,9 @@ class OpenTask(Handle):
         """Store a statement as `memory.remember` does, with this task as its source. It outlives the task."""
         given = about.pop("source", None) or self._context.source()
         given = replace(given, session=session or given.session)
-        about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
-        return write.remember(self._context, Draft(content=content, source=replace(given, task=self.id), **about))
+        more = {name: about.pop(name) for name in ("also", "replaces", "check") if name in about}
+        draft = Draft(content=content, source=replace(given, task=self.id), **about)
+        return write.remember(self._context, draft, **more)
 
     @verb("task.memories")
     def remembered(self) -> Memories:

@@ -13,7 +13,7 @@ from kept import ids
 from kept.errors import InvalidInput
 from kept.memory import counts, trust
 from kept.memory.context import BATCH, Context, Receipts, Ref
-from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
+from kept.model import ALSO, CHECK, GLOBAL, Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.writing import pipeline
@@ -25,9 +25,35 @@ Placed = tuple[int, pipeline.Ready]
 SHELVES: tuple[Shelf, ...] = ("live", "archive")  # all but the forgotten
 
 
-def remember(context: Context, draft: Draft) -> Receipt:
-    """Keep one statement; tags and files may still be as the caller gave them."""
-    return remember_many(context, [replace(draft, tags=several(draft.tags), files=several(draft.files))])[0]
+def remember(
+    context: Context,
+    draft: Draft,
+    *,
+    also: str | Sequence[str] = (),
+    replaces: Sequence[Ref] = (),
+    check: str | None = None,
+) -> Receipt:
+    """Keep one statement; tags, files and `also` may still be as the caller gave them.
+
+    `also` are other words to find it by, `replaces` the memories that it ends, `check` a way to see if it still holds.
+    """
+    data = {ALSO: list(several(also)), CHECK: check}
+    more = {name: value for name, value in data.items() if value}
+    draft = replace(
+        draft,
+        tags=several(draft.tags),
+        files=several(draft.files),
+        data={**(draft.data or {}), **more} if more else draft.data,
+    )
+    if not replaces:
+        return remember_many(context, [draft])[0]
+    with context.together():
+        replaced = [context.find(ref)[1].ref for ref in replaces]  # before anything is stored
+        receipt = remember_many(context, [draft])[0]
+        if receipt.memory is not None:
+            for ref in replaced:
+                end(context, ref, receipt.memory)
+    return receipt
 
 
 def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Stamp | None = None) -> list[Receipt]:
@@ -135,7 +161,7 @@ def check_not_cited(memory: Memory, done: str) -> None:
 
 
 def end(context: Context, ref: Ref, by: Memory) -> None:
-    """Archive a memory in favour of another one. A candidate ends nothing: nobody has confirmed it."""
+    """Archive a memory in favour of another one. A candidate ends nothing: it is not confirmed."""
     storage, memory = context.find(ref)
     if memory.is_archived or memory.uid == by.uid or by.status == "candidate":
         return

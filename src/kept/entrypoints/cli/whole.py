@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from kept.entrypoints.answer_lines import answer_lines
+from kept.entrypoints.answers import answer_lines
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import Command, Group, with_invocation, yes_option
 from kept.entrypoints.cli.invocation import Invocation

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kept.entrypoints.answer_lines import answer_lines
+from kept.entrypoints.answers import answer_lines
 from kept.entrypoints.mcp.calls import Call, MemoryTool
 from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed

@@ -8,7 +8,7 @@ from kept.memory import write
 from kept.memory.context import Context, Receipts
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Text, about
-from kept.model import ALSO, CHECK, Draft, Receipt, Tier, replace
+from kept.model import Draft, Receipt, Tier, replace
 
 # Of the kinds that Kept knows, those that people and agents should choose from; extraction writes the others.
 TOLD_KINDS = (
@@ -73,23 +73,8 @@ def remember(context: Context, asked: Remember) -> Receipt:
         topic=asked.topic,
         source=source,
         key=asked.key,
-        data=_data(asked),
     )
-    if not asked.replaces:
-        return write.remember_many(context, [draft])[0]
-    with context.together():
-        replaced = [context.find(ref)[1].ref for ref in asked.replaces]  # before anything is stored
-        receipt = write.remember_many(context, [draft])[0]
-        if receipt.memory is not None:
-            for ref in replaced:
-                write.end(context, ref, receipt.memory)
-    return receipt
-
-
-def _data(asked: Remember) -> dict[str, Any] | None:
-    """Return the data of a statement: other words to find it by, and how to check it."""
-    data = {ALSO: list(asked.also), CHECK: asked.check}
-    return {name: value for name, value in data.items() if value} or None
+    return write.remember(context, draft, also=asked.also, replaces=asked.replaces, check=asked.check)
 
 
 def remember_many(context: Context, asked: RememberMany) -> Receipts:
