@@ -21,11 +21,7 @@ from kept.model import Message
 from kept.writing.extraction.conversation import MAX_PROPOSALS
 
 SETTINGS = {"compaction_threshold_tokens": 1_500, "flush_threshold_tokens": 1_000}
-# Decisions must not be alike, or the later ones would rightly be taken for echoes of the first.
-NOUNS = (
-    "billing login search export import mail cache queue backup upload report calendar harbor pier berth guest ledger "
-    "invoice tide weather gate printer tablet session token schema index cluster runner bucket domain ticket palette"
-).split()
+SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 
 
 def talk(home: str, life: int) -> None:
@@ -46,8 +42,9 @@ def talk(home: str, life: int) -> None:
 
 def sentence(life: int, number: int) -> str:
     if number % 5 == 0:
-        words = random.Random(life * 100_003 + number).sample(NOUNS, 10)
-        return f"We decided to {words[0]} the {' '.join(words[1:])} {life}-{number}."
+        # No two decisions share a word, or the later one would rightly be taken for the last word on the same thing.
+        words = ["".join(random.Random(f"{life} {number} {place}").choices(SYLLABLES, k=4)) for place in range(6)]
+        return f"We decided to keep {words[0]} {words[1]} in {words[2]} {words[3]} for {words[4]} {words[5]}."
     return f"One moment, I am looking at part {number} of life {life}."
 
 
