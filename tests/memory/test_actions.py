@@ -11,27 +11,16 @@ from kept.memory.deliver import Listener
 from kept.memory.known_errors import errors_in
 from kept.model import Source
 from tests.builders import FakeClock
+from tests.memory.shop import clock as clock
+from tests.memory.shop import listener, open_shop
 
 PRICES = "Prices in src/cart/prices.py must stay in cents"
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
-    (tmp_path / "shop").mkdir()
-    actor = kept.Actor(name="claude-code")
-    with kept.open(
-        project=tmp_path / "shop", home=tmp_path / "home", clock=clock, settings=kept.Settings(), actor=actor
-    ) as opened:
+    with open_shop(tmp_path, clock, actor=kept.Actor(name="claude-code")) as opened:
         yield opened
-
-
-def listener(session: str = "s-1", event: str = "PreToolUse") -> Listener:
-    return Listener(session=session, event=event)
 
 
 def said(memory: kept.Kept, session: str = "s-1", **call: object) -> str:

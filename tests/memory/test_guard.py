@@ -9,26 +9,19 @@ import kept
 from kept.anchors import ToolCall
 from kept.entrypoints.hook.concerns import concerns
 from kept.errors import InvalidInput, NotAllowed
-from kept.memory.deliver import Listener
 from kept.model import Actor, CallGuard, Role
 from tests.builders import FakeClock, context_of
+from tests.memory.shop import clock as clock
+from tests.memory.shop import listener, open_shop
 
 PUSH = ToolCall(commands=["git push origin main"])
 RULE = "Never push to main without asking me"
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
     """The memory as the person at the command line opens it."""
-    (tmp_path / "shop").mkdir()
-    with kept.open(
-        project=tmp_path / "shop", home=tmp_path / "home", clock=clock, settings=kept.Settings(), origin="user"
-    ) as opened:
+    with open_shop(tmp_path, clock, origin="user") as opened:
         yield opened
 
 
@@ -37,7 +30,7 @@ def as_agent(memory: kept.Kept, tmp_path: Path) -> kept.Kept:
 
 
 def refusal(memory: kept.Kept, call: ToolCall = PUSH, session: str = "s-1") -> str:
-    return memory.deliveries.for_action(call, Listener(session=session, event="PreToolUse")).refusal
+    return memory.deliveries.for_action(call, listener(session)).refusal
 
 
 def modes(memory: kept.Kept) -> list[str]:
@@ -67,7 +60,7 @@ def test_a_guarded_call_is_refused_once_with_the_rule_and_the_same_call_again_pa
 def test_tell_ends_a_guard(memory: kept.Kept, ref: str) -> None:
     memory.guard(ref, "stop")
     assert memory.guard(ref, "tell").mode == "tell"
-    said = memory.deliveries.for_action(PUSH, Listener(session="s-1", event="PreToolUse"))
+    said = memory.deliveries.for_action(PUSH, listener())
     assert said.refusal == ""
     assert RULE in said.text
 

@@ -1,8 +1,9 @@
-"""Whatever happens to a session, and in whatever order: once it has ended, its findings are those of its transcript."""
+"""Sessions: their findings depend on the transcript alone, and a window is one that models' APIs accept."""
 
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from tests.builders import START, FakeClock
 
 import kept
 from kept.memory import sessions
+from kept.memory.window import UPTO, replaceable, window
 from kept.model import Message
 from kept.projects.files import to_line
 
@@ -164,3 +166,35 @@ def test_a_sessions_findings_depend_on_its_transcript_alone(said: list[Message],
         life.memory.session("s").append("user", "One more thing.", id="late")
         life.memory.session("s").finish()
         assert [one.ref for one in life.memory.session("s").findings()][-len(refs) :] == refs or not refs
+
+
+@given(
+    turns=st.lists(st.lists(st.integers(0, 3), max_size=3), min_size=1, max_size=12),
+    compactions=st.lists(st.tuples(st.integers(1, 8), st.integers(0, 40)), max_size=4),
+    shown=st.integers(0, 5),
+)
+@settings(max_examples=300, deadline=None)
+def test_every_tool_result_in_a_window_follows_its_call(
+    turns: list[list[int]], compactions: list[tuple[int, int]], shown: int
+) -> None:
+    """A turn is a list of steps, each with so many calls at once. APIs refuse a result without its call."""
+    messages: list[Message] = []
+
+    def say(role: str, id: str, **more: Any) -> None:
+        messages.append(Message(session="s", n=len(messages) + 1, id=id, role=role, **more))  # type: ignore[arg-type]
+
+    waiting = dict(compactions)
+    for turn, steps in enumerate(turns):
+        say("user", f"u{turn}", content="go on")
+        for step, calls in enumerate(steps):
+            for role in ("tool_call", "tool_result"):
+                for call in range(calls):
+                    say(role, f"t{turn}-{step}-{call}", content="x")
+            for keep in [keep for keep, at in waiting.items() if at <= len(messages)]:
+                del waiting[keep]
+                if old := replaceable(messages, keep):
+                    say("summary", f"s{len(messages)}", content="So far.", input={UPTO: old[-1].n})
+        seen: set[str] = set()
+        for message in window(messages, shown).messages:
+            seen |= {message.id} if message.role == "tool_call" else set()
+            assert message.role != "tool_result" or message.id in seen

@@ -6,23 +6,19 @@ Rule: a few lines or none. Each is told once at the actions of a session, and no
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from math import log2
 
 from msgspec import Struct
 
 from kept import text
 from kept.anchors import ANY, ToolCall, is_general, keys_of_call, keys_of_memory
-from kept.errors import KeptError
 from kept.memory import guards
 from kept.memory.anchor_files import Anchors, is_anchored, keys_of
-from kept.memory.brief import Delivery, delivery_note, memory_line
+from kept.memory.brief import Delivery, Notice, memory_line, note_delivery
 from kept.memory.context import Context
-from kept.memory.receipts import body, save_notes
 from kept.memory.told import told_in
-from kept.model import Memory, Recalled
+from kept.model import Entry, Memory
 from kept.ports import Reader, Storage
-from kept.recall import Request
 from kept.recall.stems import COMMON, WORTHLESS
 
 MOST_LOOKED_AT = 40  # memories, by how much their keys tell
@@ -92,7 +88,8 @@ def for_action(
     if not chosen:
         return Said()
     block = text.delivered("\n".join([HEAD, *(memory_line(one.memory) for one in chosen)]))
-    _note(context, chosen, block, delivery)
+    told = tuple(Entry(memory=one.memory, why=one.why) for one in chosen)
+    note_delivery(context, delivery, block, Notice(kind="action", section="concerns", told=told))
     return Said(text=block)
 
 
@@ -214,15 +211,3 @@ def _telling(reader: Reader, prompt: str) -> frozenset[str]:
 
 def _spoken(key: str) -> str:
     return f"{key[2:]}()" if key[0] == "s" and "." not in key else key[2:].removesuffix(ANY)
-
-
-def _note(context: Context, told: Sequence[Concern], block: str, delivery: Delivery) -> None:
-    memories = [one.memory for one in told]
-    entries = [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in told]
-    content = body(Request(query="", limit=context.settings.action_lines), Recalled()) | {
-        "kind": "action",
-        "sections": [{"name": "concerns", "entries": entries}],
-        **delivery_note(context, delivery, block, memories),
-    }
-    with suppress(KeptError):  # a full disk, say: the text is given all the same
-        save_notes(context.readable(), context.now(), body=content, named=memories, session=delivery.session)

@@ -25,6 +25,7 @@ from kept.anchors import (
     found_in,
     hashed,
     keys_of_memory,
+    read_file,
 )
 from kept.errors import KeptError
 from kept.model import Event, Memory, replace
@@ -120,7 +121,7 @@ class _AnchorFile:
             replace_file(Path(path), name.encode())
 
     def _catch_up(self, reader: Reader, path: Path) -> None:
-        data = read_file(path)
+        data = read_file(str(path))
         data = data[: len(data) - len(data) % RECORD_BYTES]  # a writer that was killed may have left half a record
         events = _events_since(reader, data)
         if events is None:
@@ -176,13 +177,6 @@ class _AnchorFile:
         while data[end + 4 : end + RECORD_BYTES] == number:
             end += RECORD_BYTES
         return place, end
-
-
-def read_file(path: str | Path) -> bytes:
-    """Return the content of a file; b"" if there is none."""
-    with suppress(OSError):
-        return Path(path).read_bytes()
-    return b""
 
 
 def _bitmap(known: bytes, runs: bytes) -> bytes:

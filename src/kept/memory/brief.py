@@ -366,6 +366,32 @@ def _marks_note(told: Gathered, briefing: Briefing) -> dict[str, Any]:
     return {"marks": [*marks, *map(line_mark, (*tasks, *lines))]}
 
 
+class Notice(Struct, frozen=True, kw_only=True):
+    """The content of a receipt for a text that a briefing did not write: the memories told, each with the reason."""
+
+    kind: str
+    section: str
+    told: tuple[Entry, ...]
+    query: str = ""
+    more: Mapping[str, str] = {}
+
+
+def note_delivery(context: Context, delivery: Delivery, block: str, notice: Notice) -> bool:
+    """Save the receipt of a text. Return False if that was not possible, because of a full disk, say."""
+    told = [entry.memory for entry in notice.told]
+    entries = [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in notice.told] if block else []
+    body = receipts.body(Request(query=notice.query, limit=len(told)), Recalled()) | {
+        "kind": notice.kind,
+        "sections": [{"name": notice.section, "entries": entries}],
+        **delivery_note(context, delivery, block, told),
+        **notice.more,
+    }
+    with suppress(KeptError):
+        saved = receipts.save_notes(context.readable(), context.now(), body=body, named=told, session=delivery.session)
+        return saved is not None
+    return False
+
+
 def delivery_note(context: Context, delivery: Delivery, block: str, told: Sequence[Memory]) -> dict[str, Any]:
     """What the receipt of a delivery has besides that of a briefing: to whom, when, and the text byte for byte.
 

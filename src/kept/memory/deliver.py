@@ -7,7 +7,6 @@ Rule: nothing to say is an empty text. What fails is raised: a hook reports it, 
 
 import os
 from collections.abc import Container
-from contextlib import suppress
 from datetime import timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -15,23 +14,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from kept import text
-from kept.errors import KeptError
 from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
-from kept.memory.receipts import body, given_at, save_notes
+from kept.memory.receipts import given_at, save_notes
 from kept.memory.told import Moment, told_in
-from kept.model import Memory, Recalled
+from kept.model import Entry, Memory
 from kept.ports import Storage
-from kept.recall import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import ModuleType
 
     from kept.anchors import ToolCall
     from kept.memory.actions import Said
-    from kept.memory.known_errors import KnownFix
 
 MAX_CHARS = 9_500  # Claude Code puts more than 10,000 characters into a file, and Codex cuts at about 10 KB
 PROMPT_TOKENS = 1_000
@@ -152,7 +147,9 @@ class Deliveries:
         head = KNOWN if known[0].why == known_errors.SAME else PERHAPS_KNOWN
         lines = [memory_line(one.memory) for one in known]
         block = text.delivered(_cut([head, *lines], MAX_CHARS - len(text.delivered("x"))))
-        self._note(output[:ERROR_CHARS], known, block, listener)
+        told = tuple(Entry(memory=one.memory, why=one.why) for one in known)
+        notice = brief.Notice(kind="known_error", section="known errors", told=told, query=output[:ERROR_CHARS])
+        brief.note_delivery(self._context, listener.delivery("failure"), block, notice)
         return block
 
     def _asks(self, when: str) -> bool:
@@ -206,23 +203,6 @@ class Deliveries:
         """Return a path relative to the folder of the project, as memories have it; another one as it is."""
         beginning = f"{self._context.place}{os.sep}"
         return file.removeprefix(beginning).replace(os.sep, "/") if self._context.place else file
-
-    def _note(self, output: str, known: "Sequence[KnownFix]", block: str, listener: Listener) -> None:
-        told = [one.memory for one in known]
-        content = body(Request(query=output, limit=len(known)), Recalled()) | {
-            "kind": "known_error",
-            "sections": [
-                {
-                    "name": "known errors",
-                    "entries": [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in known],
-                }
-            ],
-            **brief.delivery_note(self._context, listener.delivery("failure"), block, told),
-        }
-        with suppress(KeptError):  # a full disk, say: the text is given all the same
-            save_notes(
-                self._context.readable(), self._context.now(), body=content, named=told, session=listener.session
-            )
 
 
 def _may_quote_an_error(prompt: str) -> bool:

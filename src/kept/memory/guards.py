@@ -6,20 +6,19 @@ is one no longer, which is journaled and can be undone. Rule: only a person make
 memory of one; and a refusal that cannot be noted is not made, or the agent could not get past it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 from kept import access, text
 from kept.anchors import ToolCall, is_general
-from kept.errors import Busy, InvalidInput, KeptError, NotAllowed
+from kept.errors import Busy, InvalidInput, NotAllowed
 from kept.memory import receipts, trust
 from kept.memory.anchor_files import is_anchored, keys_of
-from kept.memory.brief import Delivery, delivery_note, memory_line
+from kept.memory.brief import Delivery, Notice, memory_line, note_delivery
 from kept.memory.context import Context, Ref, by_uid
-from kept.model import CallGuard, GuardMode, Memory, Recalled, replace
+from kept.model import CallGuard, Entry, GuardMode, Memory, replace
 from kept.ports import Reader, Storage, Transaction
-from kept.recall import Request
 from kept.writing.duplicates import is_guarded
 
 MOST_OVERRIDES = 3
@@ -106,8 +105,8 @@ def _refuse(context: Context, storage: Storage, one: CallGuard, memory: Memory, 
     noted = _noted(context, delivery.session)
     if ("refused", name) not in noted:
         block = text.delivered("\n".join((HEAD, memory_line(memory), TAIL)))
-        return block if _note(context, [memory], block, delivery, {"refused": name}) else ""
-    if ("passed", name) not in noted and _note(context, [memory], "", delivery, {"passed": name}):
+        return block if _note(context, memory, block, delivery, {"refused": name}) else ""
+    if ("passed", name) not in noted and _note(context, memory, "", delivery, {"passed": name}):
         with suppress(Busy):  # a guard that holds a little longer does no harm
             _count(context, storage, one)
     return ""
@@ -131,21 +130,10 @@ def _noted(context: Context, session: str) -> set[tuple[str, Any]]:
     return {(what, body[what]) for body in given for what in ("refused", "passed") if what in body}
 
 
-def _note(context: Context, memories: Sequence[Memory], block: str, delivery: Delivery, more: dict[str, str]) -> bool:
+def _note(context: Context, memory: Memory, block: str, delivery: Delivery, more: dict[str, str]) -> bool:
     """Save a receipt. Return False if that was not possible."""
-    entries = [{"ref": one.ref, "uid": one.uid, "why": "guard"} for one in memories] if block else []
-    content = receipts.body(Request(query="", limit=1), Recalled()) | {
-        "kind": "action",
-        "sections": [{"name": "guard", "entries": entries}],
-        **delivery_note(context, delivery, block, memories),
-        **more,
-    }
-    with suppress(KeptError):
-        saved = receipts.save_notes(
-            context.readable(), context.now(), body=content, named=memories, session=delivery.session
-        )
-        return saved is not None
-    return False
+    told = (Entry(memory=memory, why="guard"),)
+    return note_delivery(context, delivery, block, Notice(kind="action", section="guard", told=told, more=more))
 
 
 def _digest(call: ToolCall) -> str:

@@ -1,4 +1,4 @@
-"""Whether a memory may concern a tool call, told by the small files of anchors, without opening the memory.
+"""Find out from the small files of anchors if a memory may concern a tool call, without opening the memory.
 
 `memory.anchor_files` writes the files. Rule: cheap. A hook asks this at every tool call, and mostly the answer is no.
 """
@@ -15,22 +15,10 @@ from kept.anchors import (
     found_in,
     hashed,
     keys_of_call,
+    read_file,
 )
 
 MOST_FOLDERS_UP = 40
-
-
-def read_file(path: str) -> bytes:
-    """Return the content of a file; b"" if there is none."""
-    try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    except OSError:
-        return b""
-    try:
-        data = os.read(file, os.fstat(file).st_size)
-    finally:
-        os.close(file)
-    return data
 
 
 def place_of(folder: str, key: bytes, cwd: str) -> "tuple[str, str]":
