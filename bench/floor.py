@@ -276,7 +276,7 @@ def _logit(weights: Sequence[float], features: Features) -> float:
 
 
 def told(one: Asked) -> list[Considered]:
-    """The lines that a hook would tell for a prompt."""
+    """Return the lines that a hook would add to a prompt."""
     sure = [each for each in one.considered if strength(each.features) >= NEEDED]
     return [each for each in sure if each.score >= BESIDE_BEST * sure[0].score][:LINES]
 

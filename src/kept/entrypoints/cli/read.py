@@ -121,7 +121,7 @@ def _is_global(memory: Kept, asked: History) -> bool:
 
 
 def _ref_of(memory: Kept, event: Event) -> str | None:
-    """The ref of the memory that an event is about, itself or its guard; None if it was erased, or there is none."""
+    """Return the ref of the memory of an event, or of the memory that its guard is for; None if there is none."""
     noun = noun_of(event)
     uid = event.subject.partition(":")[2] if noun is CallGuard else event.subject
     try:

@@ -49,7 +49,7 @@ MOMENTS = {
 
 
 class Misses(NamedTuple):
-    """How often hooks ran out of time at one moment, so that an agent was told nothing, and when it was last."""
+    """The number of hooks that ran out of time at one moment, so that nothing was told, and the last time."""
 
     moment: str
     times: int
