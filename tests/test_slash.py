@@ -337,3 +337,16 @@ def test_erasing_takes_the_word_yes_and_says_what_was_done(memory: kept.Kept) ->
     assert len(memory.list()) == 1
     assert say(memory, "/memory erase 1 yes").startswith("Memory 1 is erased.")
     assert memory.list() == []
+
+
+def test_proposals_are_listed_as_a_person_reads_them(memory: kept.Kept) -> None:
+    assert say(memory, "/memory proposals") == "No session waits for a judge."
+    session = memory.session("monday")
+    session.append(
+        "assistant", "The export reads `orders_view` in src/export.py, because the table is locked at night."
+    )
+    session.finish()
+    shown = say(memory, "/memory proposals")
+    assert "1. agent:" in shown
+    assert "orders_view" in shown
+    assert shown.endswith("`kept judge` decides which of them are kept.")

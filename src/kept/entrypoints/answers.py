@@ -7,11 +7,14 @@ import msgspec
 
 from kept.entrypoints.wording import receipt_lines
 from kept.memory.brief import memory_line
+from kept.memory.judge_lists import JudgeList, line_of
 from kept.model import Briefing, CallGuard, Memory, Message, Receipt, Task
 from kept.text import visible
 
 DONE = "Done."
 NOTHING = "There is none."
+NO_LIST = "No session waits for a judge."
+HOW_TO_JUDGE = "`kept judge` decides which of them are kept."
 GUARDS = {
     "stop": "Guarded: a tool call that it concerns is refused once, with it as the reason; the same call then passes.",
     "tell": "No guard: a tool call that it concerns is told the memory.",
@@ -28,6 +31,8 @@ def answer_lines(answer: Any) -> list[str]:
         return [visible(str(answer), keep_newlines=False)]
     if isinstance(answer, Briefing):
         return [answer.text]
+    if isinstance(answer, JudgeList):
+        return [*map(line_of, answer.statements), HOW_TO_JUDGE] if answer.statements else [NO_LIST]
     found = [_line(one) for one in _members(answer)]
     return found or [NOTHING]
 

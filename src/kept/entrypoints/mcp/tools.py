@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kept.entrypoints.answers import answer_lines
+from kept.entrypoints.answers import NO_LIST, answer_lines
 from kept.entrypoints.mcp.calls import Call, MemoryTool
 from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed
@@ -155,7 +155,7 @@ def _conflicting(call: Call, found: Sequence[Conflict]) -> str:
 
 
 def _asked(_call: Call, found: JudgeList) -> str:
-    return found.text or "No session waits for a judge."
+    return found.text or NO_LIST
 
 
 def _judged(_call: Call, settled: Judgement) -> str:
