@@ -255,11 +255,15 @@ def find_edits(written: Snapshot | None, rows: Sequence[Row]) -> PageEdits:
     known = [number for number, mark in here.items() if mark in before]
     return PageEdits(
         marks=here,
-        changed=tuple(number for number in known if digest(rows[number].text or "") != before[here[number]]),
+        changed=tuple(number for number in known if _digest_of(rows[number]) != before[here[number]]),
         added=tuple(added),
         foreign=tuple(number for number, mark in here.items() if mark not in before),
         deleted=tuple(sorted(before.keys() - set(here.values()))),
     )
+
+
+def _digest_of(row: Row) -> str:
+    return digest(row.text or "")
 
 
 def _match_unmarked(before: Snapshot, rows: Sequence[Row], marks: dict[int, str]) -> list[int]:

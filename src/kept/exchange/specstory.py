@@ -44,9 +44,9 @@ def parse_specstory(lines: Iterable[bytes], known: int) -> Transcript:
         if turn is None:
             parsed.session = parsed.session or _session_in(line)
         element = _element_after(line, element)
-        if (start := None if element else _TURN.match(line.strip())) is not None:
+        if begun := _begun_in(line, element):
             count += _end(parsed, turn, number, count)
-            turn = _Turn(_ROLES[start[1]], _TIME.search(start[2] or ""), "sidechain" in start[3], [])
+            turn = begun
         elif turn is not None:
             turn.lines.append(line)
     if turn is not None and turn.is_over and not element:
@@ -68,6 +68,14 @@ def _element_after(line: str, element: str) -> str:
         opens = _OPENS.match(line)
         element = opens[1] if opens else ""
     return "" if f"</{element}>" in line else element
+
+
+def _begun_in(line: str, element: str) -> "_Turn | None":
+    """Return the turn that begins with a line, unless it stands in an element."""
+    start = None if element else _TURN.match(line.strip())
+    if start is None:
+        return None
+    return _Turn(_ROLES[start[1]], _TIME.search(start[2] or ""), "sidechain" in start[3], [])
 
 
 def _session_in(line: str) -> str | None:

@@ -158,11 +158,16 @@ def _carry_out(context: Context, plans: dict[str, ErasePlan], wanted: Wanted) ->
         else:
             _clean(context, plan, wanted, cleaning)
             context.tell_write(storage, -plan.n_live)
+    _drop_merged(context, cleaning)
+    return cleaning
+
+
+def _drop_merged(context: Context, cleaning: Cleaning) -> None:
+    """Delete the folders of projects that were merged into this one."""
     try:
         cleaning.merged = context.spaces.drop_merged(shutil.rmtree)
     except KeptError as error:
         cleaning.unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
-    return cleaning
 
 
 def _clean(context: Context, plan: ErasePlan, wanted: Wanted, cleaning: Cleaning) -> None:

@@ -202,8 +202,8 @@ class _Reading:
         leads = [parent for _, parent in self._parents if parent.endswith(":")]
         is_lead = bool(leads) and leads[-1] == content == self._parents[-1][1]
         if content and not is_lead:
-            lead = " ".join(one for one in leads if one != content)
-            yield Note(self._began, tuple(title for _, title in self._headings), f"{lead} {content}".strip())
+            said = " ".join([*(one for one in leads if one != content), content])
+            yield Note(self._began, tuple(title for _, title in self._headings), said)
 
 
 def _above(levels: list[tuple[int, str]], level: int) -> list[tuple[int, str]]:

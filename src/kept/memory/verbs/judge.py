@@ -1,5 +1,6 @@
 """Judge the statements that rules took from a session."""
 
+from types import ModuleType
 from typing import Annotated
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from kept.memory.verbs.fields import about
 
 
 class NextList(Struct, frozen=True, kw_only=True):
-    """The list of which session."""
+    """A request for the list of a session."""
 
     session: Annotated[str, about("Of this session; by default the oldest list.", metavar="SESSION")] | None = None
 
@@ -30,20 +31,26 @@ class Judge(Struct, frozen=True, kw_only=True):
 
 def proposals(context: Context, asked: NextList) -> JudgeList:
     """Return the list of statements that waits for a judge."""
-    from kept.memory import judging  # takes sessions apart, which a server does without until it is asked
-
+    judging = _judging()
     storage = judging.project_of(context)
     if asked.session is not None and storage is not None:
-        return judging.list_of(context, storage, asked.session)
-    return judging.next_list(context)
+        found: JudgeList = judging.list_of(context, storage, asked.session)
+    else:
+        found = judging.next_list(context)
+    return found
 
 
 def judge(context: Context, asked: Judge) -> Judgement:
     """Settle a list."""
-    from kept.memory import judging  # as above
-
     answer = Answer(keep=asked.keep, drop=asked.drop, rewrite=asked.rewrite, add=asked.add)
-    return judging.judge(context, asked.list, answer)
+    settled: Judgement = _judging().judge(context, asked.list, answer)
+    return settled
+
+
+def _judging() -> ModuleType:
+    from kept.memory import judging  # takes sessions apart, which a server does without until it is asked
+
+    return judging
 
 
 PROPOSALS = Verb(

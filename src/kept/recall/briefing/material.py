@@ -502,10 +502,9 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], si
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
     found = [pair for reader in readers for pair in _contradictions(known, reader)]
     pairs = [pair for pair in found if not _has_unjudged_rival(pair, known, situation)]
-    for left, right in pairs:
-        for memory, rival in ((left, right), (right, left)):
-            if rival.uid not in known and memory_mark(rival) not in situation.told:
-                _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
+    for memory, rival in (sides for pair in pairs for sides in (pair, pair[::-1])):
+        if rival.uid not in known and memory_mark(rival) not in situation.told:
+            _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
     return pairs
 
 
