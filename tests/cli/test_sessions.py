@@ -70,6 +70,7 @@ def test_old_sessions_are_searched_on_request(shell: Shell, tmp_path: Path) -> N
     shell("upkeep")
     assert "`--packed` also searches old sessions." in shell("session", "search", "Postgres", "billing")
     assert shell("session", "search", "Postgres", "billing", "--packed") == found
+    assert "3 messages" in shell("session", "list"), "B3: packing loses no message"
 
 
 def test_upkeep_says_what_it_would_do(shell: Shell, tmp_path: Path) -> None:

@@ -400,3 +400,16 @@ def test_an_empty_description_or_milestone_is_none_at_all(tmp_path: Path) -> Non
     with kept.open(tmp_path / "memory.db") as memory:
         task = memory.task(description="", milestone="").task
         assert (task.description, task.milestone) == ("", None)
+
+
+def test_what_is_remembered_for_a_task_or_in_a_session_takes_every_argument(memory: kept.Kept) -> None:
+    old = memory.remember("Parcels leave the warehouse at noon").memory
+    assert old is not None
+    about = {"also": ["dispatch"], "replaces": [old.ref], "check": "src/plan.py"}
+    for_task = memory.task("TASK-001").remember("Parcels leave the warehouse at four", **about).memory
+    assert for_task is not None
+    assert (for_task.source.task, for_task.data) == ("TASK-001", {"also": ["dispatch"], "check": "src/plan.py"})
+    assert memory.get(old.ref, forgotten=True).superseded_by == for_task.uid
+    in_session = memory.session("s1").remember("Letters leave at six", also="mail").memory
+    assert in_session is not None
+    assert (in_session.source.session, in_session.data) == ("s1", {"also": ["mail"]})
