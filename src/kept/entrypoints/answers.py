@@ -7,8 +7,9 @@ import msgspec
 
 from kept.entrypoints.wording import receipt_lines
 from kept.memory.brief import memory_line
-from kept.memory.judge_lists import JudgeList, line_of
+from kept.memory.judge_lists import JudgeList
 from kept.model import Briefing, CallGuard, Memory, Message, Receipt, Task
+from kept.proposals import Proposal
 from kept.text import visible
 
 DONE = "Done."
@@ -32,9 +33,13 @@ def answer_lines(answer: Any) -> list[str]:
     if isinstance(answer, Briefing):
         return [answer.text]
     if isinstance(answer, JudgeList):
-        return [*map(line_of, answer.statements), HOW_TO_JUDGE] if answer.statements else [NO_LIST]
+        return [*map(_proposal_line, answer.statements), HOW_TO_JUDGE] if answer.statements else [NO_LIST]
     found = [_line(one) for one in _members(answer)]
     return found or [NOTHING]
+
+
+def _proposal_line(one: Proposal) -> str:
+    return visible(f"{one.n}. {one.who}: {one.text}", keep_newlines=False)
 
 
 def _members(answer: Any) -> Iterator[Any]:
