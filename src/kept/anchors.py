@@ -10,7 +10,6 @@ hook of a tool call finds out that no memory concerns it before it opens the mem
 Rule: this module imports next to nothing, because a hook imports it at every tool call.
 """
 
-import os
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from itertools import pairwise
 
@@ -719,18 +718,6 @@ def hashed(key: bytes, name: str) -> bytes:
 def file_name(key: bytes, name: str) -> str:
     """Return the name of the file of a space or a place, which does not give it away."""
     return blake2b(name.encode("utf-8", "surrogatepass"), key=key, digest_size=12).hexdigest()
-
-
-def read_file(path: str) -> bytes:
-    """Return the content of a file of anchors; b"" if there is none. Without pathlib, which is slow to import."""
-    try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    except OSError:
-        return b""
-    try:
-        return os.read(file, os.fstat(file).st_size)
-    finally:
-        os.close(file)
 
 
 def bit_of(mark: bytes) -> "tuple[int, int]":

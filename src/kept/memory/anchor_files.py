@@ -25,15 +25,15 @@ from kept.anchors import (
     found_in,
     hashed,
     keys_of_memory,
-    read_file,
 )
 from kept.errors import KeptError
 from kept.model import Event, Memory, replace
 from kept.ports import ANYWHERE, LIVE, Reader, Storage
-from kept.projects.files import locked, make_private_directory, replace_file, warn
+from kept.projects.files import locked, make_private_directory, read_regular, replace_file, warn
 from kept.writing.admit import INSTRUCTION_TAG
 
 KEY_BYTES = 32
+WHOLE = -1  # no limit: Kept itself has written these files
 MOST_KEYS = 60  # of one memory: a text that names more is a list
 PAGE = 500  # memories that are read at once
 MOST_EVENTS = 500  # beyond that, reading all memories takes less time than following the journal
@@ -78,8 +78,10 @@ class Anchors:
 
     def __init__(self, home: Path, spaces: Sequence[str]) -> None:
         folder = str(home / FOLDER)
-        self._key = read_file(f"{folder}/{KEY_FILE}")
-        self._data = {space: read_file(f"{folder}/{file_name(self._key, space)}") for space in spaces if self._key}
+        self._key = read_regular(Path(f"{folder}/{KEY_FILE}"), WHOLE)
+        self._data = {
+            space: read_regular(Path(f"{folder}/{file_name(self._key, space)}"), WHOLE) for space in spaces if self._key
+        }
 
     def ids(self, key: str) -> dict[str, list[int]]:
         """Return for each space the ids of the memories that have the key."""
@@ -98,7 +100,7 @@ class _AnchorFile:
         self._key = b""
 
     def follow(self, storage: Storage, place: str | None) -> None:
-        self._key = read_file(f"{self._folder}/{KEY_FILE}") or self._make_key()
+        self._key = read_regular(Path(f"{self._folder}/{KEY_FILE}"), WHOLE) or self._make_key()
         name = file_name(self._key, self._space)
         if place is not None:
             self._note_place(place, name)
@@ -109,7 +111,7 @@ class _AnchorFile:
         make_private_directory(self._folder.parent)
         make_private_directory(self._folder)
         with locked(self._folder / "lock", timeout_s=LOCK_S):
-            key = read_file(f"{self._folder}/{KEY_FILE}")
+            key = read_regular(Path(f"{self._folder}/{KEY_FILE}"), WHOLE)
             if not key:
                 replace_file(self._folder / KEY_FILE, key := os.urandom(KEY_BYTES))
             return key
@@ -117,11 +119,11 @@ class _AnchorFile:
     def _note_place(self, root: str, name: str) -> None:
         """Note which space a folder of the disk belongs to."""
         path = f"{self._folder}/{PLACE_PREFIX}{file_name(self._key, root)}"
-        if read_file(path) != name.encode():
+        if read_regular(Path(path), WHOLE) != name.encode():
             replace_file(Path(path), name.encode())
 
     def _catch_up(self, reader: Reader, path: Path) -> None:
-        data = read_file(str(path))
+        data = read_regular(path, WHOLE)
         data = data[: len(data) - len(data) % RECORD_BYTES]  # a writer that was killed may have left half a record
         events = _events_since(reader, data)
         if events is None:

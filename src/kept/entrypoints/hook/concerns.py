@@ -15,17 +15,28 @@ from kept.anchors import (
     found_in,
     hashed,
     keys_of_call,
-    read_file,
 )
 
 MOST_FOLDERS_UP = 40
+
+
+def _read(path: str) -> bytes:
+    """Return the content of a file of anchors; b"" if there is none. Without pathlib, which is slow to import."""
+    try:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return b""
+    try:
+        return os.read(file, os.fstat(file).st_size)
+    finally:
+        os.close(file)
 
 
 def place_of(folder: str, key: bytes, cwd: str) -> "tuple[str, str]":
     """Return the root of the project around a folder of the disk, and the file of its space; "" if none is known."""
     here = os.path.realpath(cwd)
     for _ in range(MOST_FOLDERS_UP):
-        if name := read_file(f"{folder}/{PLACE_PREFIX}{file_name(key, here)}"):
+        if name := _read(f"{folder}/{PLACE_PREFIX}{file_name(key, here)}"):
             return here, name.decode("ascii", "replace")
         above = os.path.dirname(here)  # noqa: PTH120 (pathlib is slow to import)
         if above == here:
@@ -40,13 +51,13 @@ def concerns(home: str, cwd: str, call: ToolCall) -> bool:
     True also if KEPT_PROJECT chooses the project, because a place on the disk does not tell which one that is.
     """
     folder = f"{home}/{FOLDER}"
-    key = read_file(f"{folder}/{KEY_FILE}")
+    key = _read(f"{folder}/{KEY_FILE}")
     if not key:
         return False
     if os.environ.get("KEPT_PROJECT"):
         return True
     root, own = place_of(folder, key, cwd)
-    spaces = [read_file(f"{folder}/{name}") for name in (own, file_name(key, "global")) if name]
+    spaces = [_read(f"{folder}/{name}") for name in (own, file_name(key, "global")) if name]
     if not any(len(data) > HEADER_BYTES for data in spaces):
         return False
     keys = keys_of_call(call, root)
