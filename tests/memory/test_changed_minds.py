@@ -6,7 +6,6 @@ import pytest
 
 import kept
 from kept.model import Conflict, Draft, Memory
-from kept.proposals import is_proposal
 from tests.builders import FakeClock
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.writing.conflict_pairs import Pair
@@ -164,4 +163,4 @@ Saint Mary church last Sunday, and then brunch.
 @pytest.mark.parametrize("said", PASSING.strip().splitlines())
 def test_reports_of_the_moment_and_requests_are_at_most_proposed(talk: Talk, said: str) -> None:
     talk.say("one", said)
-    assert [one.content for one in talk.found("one").values() if not is_proposal(one)] == []
+    assert [one.content for one in talk.found("one").values() if not one.is_proposal] == []
