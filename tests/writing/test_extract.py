@@ -630,10 +630,12 @@ REDONE = [assistant("You're right."), *edited("/home/mk/app/src/vat.py", "raise 
     ],
 )
 def test_an_objection_takes_the_place_of_the_fix_before_it(objection: str, told: str) -> None:
-    """The fix is not known any more; the user's words are."""
-    found = [each.draft for each in extract([*OVERRULED_FIX, user(objection), *REDONE])]
-    assert "rate = rate or 0" not in " ".join(draft.content for draft in found)
-    assert any(told in draft.content and draft.trust == "user" for draft in found)
+    """The fix is not known any more; the user's words are, for the same error."""
+    (found,) = extract([*OVERRULED_FIX, user(objection), *REDONE])
+    assert (found.draft.content, found.draft.kind, found.draft.trust) == (told, "error", "user")
+    assert set(found.draft.tags) >= {"correction", "fix"}
+    assert (found.draft.data or {})["signature"] == "ValueError: rate is None"
+    assert found.sort in TOLD
 
 
 @pytest.mark.parametrize("said", ["great, thanks", "no worries", "nice. no emojis in the readme please", "is 0 safe?"])

@@ -12,7 +12,7 @@ from msgspec import Struct
 from kept import text
 from kept.text import compiled
 from kept.writing.conflicts import compare
-from kept.writing.grammar import Reading, read
+from kept.writing.grammar import Reading, read, tables
 
 NO, DOUBT, YES = range(3)
 SHORT = 120  # characters: a longer text is compared only with one that says that something changed
@@ -21,36 +21,6 @@ MIN_SHARE = 0.34  # of the things in the shorter statement: fewer in common are 
 _PURPOSE = r"\b(?:for|für|pour|para) (?:the |our |all |die |den |das |les? |la |los? |las? |os? |as? )?(\w{3,})"
 _NAME = r"(?<=[\w,'] )[A-Z][\w-]+"
 _WORD = r"[^\W_][\w'’./@+-]*"
-_FUNCTION_WORDS = frozenset(
-    "about after again agreed also always another anything because been before being both could decide decided does "
-    "doing done each else even ever "
-    "every "
-    "everything everywhere from going have having here into isn't it's just keep kept know like make makes many more "
-    "most much must "
-    "need needs never nothing only other over please prefer really same should since some still stop such take than "
-    "that that's their "
-    "them then there these they thing things this those through time user uses using want wants were what when where "
-    "which while will "
-    "with without would your you're we're don't doesn't can't instead longer anymore actually after all now moved "
-    "switched "
-    "changed dropped gone forget back left "
-    "aber alle auch auf bitte dann dass dein deine denn dies diese doch durch eine einem einen einer erst etwas ganz "
-    "haben hast hier "
-    "immer jede jetzt kann kein keine mehr mein meine muss nach nicht noch oder ohne schon sehr sich sind soll über "
-    "unser unsere "
-    "unter viel wann warum weil welche wenn werden wird wieder wird wurde zwar zwischen "
-    "alors aussi avec avoir cette ceux chaque comme dans depuis donc elle elles encore entre être faire fait jamais "
-    "leur mais même "
-    "nous parce pour plus plutôt quand sans sont sous suis tous tout toujours très vous finalement maintenant "
-    "désormais "
-    "ahora antes aquí como cuando cual desde donde ella ellos entre esta este esto hasta hemos mejor mucho nada "
-    "nunca para pero porque "
-    "puede quien siempre sobre también tiene todo todos una vamos están "
-    "agora ainda antes assim cada como depois desde ela eles então essa esse esta este isso mais mesmo minha muito "
-    "nada nunca nosso "
-    "pela pelo pode porque quando quem sempre seja também tem temos todo todos uma vamos você não está são "
-    "afinal".split()
-)
 _NUMBERS = dict(
     zip(
         "one two three four five six seven eight nine ten twelve fifteen twenty thirty forty fifty sixty hundred "
@@ -128,7 +98,7 @@ def values_of(content: str) -> Values:
 def over_in(content: str) -> frozenset[str]:
     """Return the things that a statement says are over."""
     words = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
-    return frozenset(stem for word in words if (stem := _stem(word)) and word.lower() not in _FUNCTION_WORDS)
+    return frozenset(stem for word in words if (stem := _stem(word)) and word.lower() not in tables()["function"].single)
 
 
 def things_in(content: str) -> frozenset[str]:
@@ -144,7 +114,7 @@ def things_in(content: str) -> frozenset[str]:
 
 def _names_something(word: str) -> bool:
     is_long = len(word) > 3 or not word.isalpha() or (len(word) > 1 and word.isupper())
-    return is_long and word.lower() not in _FUNCTION_WORDS
+    return is_long and word.lower() not in tables()["function"].single
 
 
 def _is_cjk(word: str) -> bool:
@@ -157,8 +127,7 @@ def _stem(word: str) -> str:
 
 
 def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
-    """Return YES if the later statement ends the earlier one, DOUBT if it may. `is_next`: nothing was said between "
-    "them."""
+    """Return YES if the later statement ends the earlier one, DOUBT if it may. `is_next`: it follows directly."""
     said = read(later)
     if said.has("undo") and is_next:
         return YES
