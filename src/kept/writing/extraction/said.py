@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kept.model import Message
 from kept.text import compiled
-from kept.writing.extraction.choices import chosen_option, options_in
+from kept.writing.extraction.choices import choice_of, options_in
 from kept.writing.extraction.evidence import names_in
 from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.statements import finished, is_only_emphasis
@@ -168,10 +168,9 @@ def _answer(text: str, heard: Before) -> Answer | None:
     """Return an answer with its question and the text of its option; None if the text answers nothing."""
     question = (heard.question or heard.own_question)[-MAX_CONTEXT_CHARS:]
     is_short = len(text.split(".")[0].split(",")[0].split()) <= SHORT_WORDS
-    if is_short and (chosen := chosen_option(text, options_in(heard.asked))):
-        option, rest = chosen
-        parts = (question, finished(option), finished(rest) if len(rest) > MIN_REST_CHARS else "")
-        return Answer(" ".join(filter(None, parts)), "option")
+    if is_short and (choice := choice_of(text, options_in(heard.asked))):
+        parts = (question, finished(choice.option), finished(choice.rest) if len(choice.rest) > MIN_REST_CHARS else "")
+        return Answer(" ".join(filter(None, parts)), "option" if choice.is_sure else "fragment")
     is_fragment = len(text.split()) <= SHORT_WORDS and bool(things_in(text))
     if heard.question and is_fragment and not read(text).has("first_person"):
         return Answer(f"{question} {text}", "fragment")
