@@ -65,18 +65,18 @@ def kept_of_assistant(content: str) -> list[tuple[str, str]]:
 # The conversation of 200 messages
 
 
-def test_nine_of_ten_planted_facts_of_the_conversation_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_planted_fact_of_the_conversation_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """C31, A13: decisions, corrections, preferences, warnings, findings, errors with their resolution."""
     assert len(CONVERSATION) == 200
     monkeypatch.setattr(conversation, "MAX_PROPOSALS", ROOM)
-    found = [each.draft.content.lower() for each in extract(CONVERSATION)]
-    missed = [each for each in PLANTED if not any(all(w in text for w in each.words.lower().split()) for text in found)]
-    assert len(missed) <= 0.1 * len(PLANTED), missed
+    found = [each.draft for each in extract(CONVERSATION)]
+    assert [planted for planted in PLANTED if not any(covers(draft, planted) for draft in found)] == []
 
 
-def test_a_session_has_at_most_fifteen_proposals_and_the_best_are_chosen() -> None:
-    assert len(EXTRACTED) <= 15
-    assert sum(any(covers(each.draft, planted) for planted in PLANTED) for each in EXTRACTED) >= 12
+def test_a_session_has_at_most_fifteen_proposals_besides_explicit_orders() -> None:
+    orders = [each for each in EXTRACTED if {"standing", "recalls", "warns"} & {*(each.draft.data or {})["rules"]}]
+    assert len(EXTRACTED) - len(orders) <= 15 < len(EXTRACTED)
+    assert all(any(covers(each.draft, planted) for planted in PLANTED) for each in EXTRACTED)
 
 
 def test_at_most_one_in_twenty_of_what_is_kept_is_junk() -> None:
@@ -110,8 +110,8 @@ def test_only_the_users_decisions_corrections_and_preferences_carry_user_intent(
         assert set(each.signals) <= {"user-intent", "error-resolution"}
         if "user-intent" in each.signals:
             assert by_id[each.message_id].role == "user"
-            assert each.draft.kind in ("decision", "preference", "fact", "warning", "error")
-        assert ("error-resolution" in each.signals) <= ("fix" in each.draft.tags)
+            assert each.draft.kind in ("decision", "preference", "fact", "warning")
+        assert ("error-resolution" in each.signals) == ("fix" in each.draft.tags)
 
 
 def test_a_draft_says_who_spoke_and_how_sure_it_is() -> None:
@@ -356,9 +356,9 @@ def test_the_decisions_of_a_plan_are_proposed_and_not_its_steps() -> None:
     steps = "\n".join(f"{number}. Open the file and add the next part of the function here." for number in range(40))
     decisions = "- **Format**: Markdown, not JSON\n- **Retries**: none, a failed job stays failed"
     plan = f"Implement the following plan:\n\n# Plan\n\n## Design decisions\n\n{decisions}\n\n## Steps\n\n{steps}"
-    assert [content for _, content in kept(user(plan))] == [
-        "Format: Markdown, not JSON.",
-        "Retries: none, a failed job stays failed.",
+    assert kept(user(plan)) == [
+        ("decision", "Format: Markdown, not JSON."),
+        ("decision", "Retries: none, a failed job stays failed."),
     ]
 
 
@@ -449,6 +449,8 @@ def test_a_word_that_points_back_is_kept_with_what_it_points_to() -> None:
     together = "The importer drops rows. It breaks if the owner is missing."
     assert kept(user(together)) == [("warning", "The importer drops rows. It breaks if the owner is missing.")]
     assert told(user("It breaks if the owner is missing.")) == []
+    fields = "Some fields are on both tabs. These fields need to be on one of them."
+    assert kept(user(fields)) == [("fact", fields)]
     answered = [user("should the board show gusts?"), assistant("It could."), user("let's not do that before May")]
     assert kept(*answered) == [("decision", "Should the board show gusts? Let's not do that before May.")]
 

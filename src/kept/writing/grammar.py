@@ -138,7 +138,7 @@ def _act(rest: str, own: str, words: list[str], marks: set[str]) -> str:
         return "reacts"
     if known["asks"].are_in(frozenset(), own):
         return "asks"
-    spoken = (word.strip(",.:;!") for word in own.split())
+    spoken = (word.strip(",.;!") for word in own.split())
     verb = next((word for word in spoken if word not in known["courtesy"].single), "")
     is_order = verb in known["verbs"].single and not compiled(_NOT_AN_ORDER).match(own)
     return "orders" if is_order or known["orders"].are_in(frozenset(), own) else "states"

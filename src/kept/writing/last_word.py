@@ -29,7 +29,7 @@ _NUMBERS = dict(
         strict=True,
     )
 )
-_QUANTITY = rf"(?i)(?<![\w.])(\d[\d.,]*|{'|'.join(_NUMBERS)})[\s-]?([a-z%µ°€$]{{1,12}}|[\u3040-\u9fff])?"
+_QUANTITY = rf"(?i)(?<![\w.:])(\d[\d.,]*(?!:)|{'|'.join(_NUMBERS)})[\s-]?([a-z%µ°€$]{{1,12}}|[\u3040-\u9fff])?"
 _SLOTS = {
     "day": r"(?i)\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?"
     r"|mittwochs?|lundi|mardi"
@@ -132,14 +132,16 @@ def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
     if said.has("undo") and is_next:
         return YES
     new, old, over = values_of(later), values_of(earlier), over_in(later)
-    shared = new.things & old.things
+    shared = len([thing for thing in new.things & old.things if not thing.isdigit()])
+    fewest = min(len(new.things), len(old.things))
     if not is_next and not new.may_meet(old, over):
         return NO
     if over & old.keys and _is_affirmed(over, earlier):
         return YES if _has_same_purpose(later, earlier) else DOUBT
-    if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and said.has("change", "objects"))):
-        return YES
-    return _by_change(later, earlier, said, len(shared), min(len(new.things), len(old.things)))
+    says_so = said.has("change", "objects")
+    if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and says_so)):
+        return YES if says_so or "home" in new.slots or shared >= MIN_SHARE * fewest else DOUBT
+    return _by_change(later, earlier, said, shared, fewest)
 
 
 def _by_change(later: str, earlier: str, said: Reading, shared: int, fewest: int) -> int:

@@ -40,6 +40,7 @@ FIX_POINTS = 12  # of an error with its fix: always proposed
 MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MIN_ASKED_THINGS = 2
 MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
+MIN_NAME_CHARS = 3  # of a name that is looked for in replaced code
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -311,6 +312,15 @@ class Conversation:
             path, lines = self._edits.add(edit)
             self._failures.changed(path, lines)
             self._touched.setdefault(self._turn, {})[path] = None
+            self._outdate(path, edit.old or "")
+
+    def _outdate(self, path: str, old: str) -> None:
+        """Drop the findings of this turn about code that an edit has replaced: a mended defect is no fact."""
+        file = path.rpartition("/")[2]
+        for each in self._found:
+            if each.judged is not None and each.turn == self._turn and not each.is_over:
+                names = names_in(each.content)
+                each.is_over = any(file in name or (len(name) > MIN_NAME_CHARS and name in old) for name in names)
 
     def _read_result(self, message: Message) -> None:
         if message.name == CONTEXT:  # it answers no call

@@ -118,6 +118,7 @@ def _is_about_self(marks: set[str]) -> bool:
 
 def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str]]]:
     """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
+    above = read(passage.subject).marks & {"decides", "warns"} if passage.subject else frozenset()  # "Decisions"
     text, marks, carried = "", set[str](), frozenset[str]()  # carried: "That's wrong." before what is right
     for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
         if sentence.rstrip(f" {ELISION}").endswith((":", "：")):
@@ -134,7 +135,7 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
             yield finished(text), marks
         text, marks = "", set()
         if found.act in ("states", "orders"):
-            text, marks = found.text, {found.act, *found.marks, *carried}
+            text, marks = found.text, {found.act, *found.marks, *carried, *above}
         carried = found.marks & {"objects", "undo"} if found.act == "reacts" else frozenset()
         if found.act == "asks":
             yield sentence, {"asks"}
