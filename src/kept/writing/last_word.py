@@ -113,7 +113,7 @@ def things_in(content: str) -> frozenset[str]:
 
 
 def _names_something(word: str) -> bool:
-    is_long = len(word) > 3 or not word.isalpha() or (len(word) > 1 and word.isupper())
+    is_long = len(word) > 2 or not word.isalpha() or (len(word) > 1 and word.isupper())
     return is_long and word.lower() not in tables()["function"].single
 
 
