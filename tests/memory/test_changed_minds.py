@@ -152,6 +152,18 @@ The error is on line 40.
 The header doesn't show up anymore.
 The server returns 500 when I log in.
 The colours are fine, but the title is missing.
+We met Mary at the church last Sunday.
+Saint Mary church last Sunday, and then brunch.
+"""
+
+
+@pytest.mark.parametrize("said", PASSING.strip().splitlines())
+def test_reports_of_the_moment_are_at_most_proposed(talk: Talk, said: str) -> None:
+    talk.say("one", said)
+    assert [one.content for one in talk.found("one").values() if not one.is_proposal] == []
+
+
+REQUESTS = """
 Add a matrix to the docs.
 Write a checker for hooks.
 Run the tests again.
@@ -162,12 +174,10 @@ Make the button use the new colour.
 Review the work that has been done so far.
 Check the server uses the cache.
 Continue with the next task.
-We met Mary at the church last Sunday.
-Saint Mary church last Sunday, and then brunch.
 """
 
 
-@pytest.mark.parametrize("said", PASSING.strip().splitlines())
-def test_reports_of_the_moment_and_requests_are_at_most_proposed(talk: Talk, said: str) -> None:
+@pytest.mark.parametrize("said", REQUESTS.strip().splitlines())
+def test_a_request_that_is_carried_out_is_not_kept(talk: Talk, said: str) -> None:
     talk.say("one", said)
-    assert [one.content for one in talk.found("one").values() if not one.is_proposal] == []
+    assert [one.content for one in talk.found("one").values()] == []

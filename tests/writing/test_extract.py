@@ -179,15 +179,9 @@ def test_what_a_user_wants_kept_is_kept_in_clean_words(said: str, kind: str, con
         *("can you add a spinner to the list?", "did we decide on the name already?", "what if we used sqlite?"),
         *("please fix the failing test in cart.spec.ts", "run the tests again", "show me the diff", "ok now commit"),
         *("let's look at the logs first", "let's continue", "let's see what happens", "Let's keep going"),
-        *(
-            "maybe we should use Kafka",
-            "I think we might drop Redis",
-            "don't worry about the build",
-            "always the same error",
-        ),
-        *("don't do that", "use that one", "don't push yet", "don't run the tests right now", "I don't know that tool"),
+        *("maybe we should use Kafka", "I think we might drop Redis"),
+        *("don't do that", "use that one", "I don't know that tool"),
         "I want to add a search field to the header",
-        "according to the docs we must never call it twice",
         "> we decided to use Kafka\n\nwhat do you think?",
         "```\n# we decided to use Kafka\nalways = True\n```",
         "<private>we decided to sell the company</private>",
@@ -195,7 +189,22 @@ def test_what_a_user_wants_kept_is_kept_in_clean_words(said: str, kind: str, con
         "<private>we decided to sell the company, and this tag is never closed",
     ],
 )
-def test_chatter_requests_questions_and_foreign_words_are_not_told(said: str) -> None:
+def test_chatter_requests_questions_and_foreign_words_are_not_kept(said: str) -> None:
+    assert kept(user(said)) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "don't worry about the build",
+        "always the same error",
+        "don't push yet",
+        "don't run the tests right now",
+        "according to the docs we must never call it twice",
+        "That would be very helpful. It also needs to be documented in the help system.",
+    ],
+)
+def test_a_statement_that_may_only_be_of_the_moment_is_at_most_proposed(said: str) -> None:
     assert told(user(said)) == []
 
 
@@ -870,11 +879,22 @@ def test_time_grows_with_the_text_and_not_faster(piece: str) -> None:
         "Why are you still using vale?",
         "Why didn't you switch into the session repo?",
         "Warum hast du npm benutzt?",
-        "That would be very helpful. It also needs to be documented in the help system.",
     ],
 )
-def test_a_question_or_an_agreement_of_the_user_is_not_told(said: str) -> None:
-    assert told(user(said)) == []
+def test_a_question_or_an_agreement_of_the_user_states_nothing(said: str) -> None:
+    assert kept(user(said)) == []
+
+
+def test_a_defect_that_the_same_turn_mends_is_not_kept() -> None:
+    found = assistant("The root cause is that `getPath()` in src/git.ts ignores the mock, because it reads the disk.")
+    assert kept(*ran("ls", "README.md"), found)
+    assert kept(*ran("ls", "README.md"), found, *edited("/p/src/git.ts", "const a = 1")) == []
+
+
+def test_an_excuse_that_the_user_does_not_accept_is_at_most_proposed() -> None:
+    excuse = assistant("The error about `bun:test` is expected, because TypeScript doesn't know that module.")
+    assert told(*ran("ls", "README.md"), excuse, user("ok, go on"))
+    assert told(*ran("ls", "README.md"), excuse, user("try to fix the errors again")) == []
 
 
 def test_a_list_item_without_a_subject_is_kept_with_what_stands_above_it() -> None:

@@ -101,7 +101,8 @@ def statements_in(message: Message, read_passages: Sequence[Passage], heard: Bef
             marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
             content = content.replace(ELISION, "").strip() if _is_own(content, marks) else ""
             if "asks" not in marks and content and len(content) <= MAX_CHARS:
-                yield Statement(content, text, message, frozenset(marks), _points(content, marks), needs)
+                weighed = content if "?" in content else text  # a question gives a short answer its weight
+                yield Statement(content, text, message, frozenset(marks), _points(weighed, marks), needs)
             last = text
 
 
