@@ -101,6 +101,7 @@ def over_in(content: str) -> frozenset[str]:
     return frozenset(stem for word in words if (stem := _stem(word)) and word.lower() not in tables()["function"].single)
 
 
+@lru_cache(maxsize=2048)  # asked for points, context and comparison of the same statement
 def things_in(content: str) -> frozenset[str]:
     """Return the stems of the words that name something, in any language."""
     words = [word.rstrip(".'-/") for word in compiled(_WORD).findall(content.replace("’", "'"))]

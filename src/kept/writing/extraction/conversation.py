@@ -225,25 +225,16 @@ class Conversation:
         """Return what has the most points, none twice, in the order of reading."""
         most = min(MAX_PROPOSALS - commands, max(MIN_PROPOSALS, -(-len(self._messages) // MESSAGES_PER_PROPOSAL)))
         pool = [each for each in self._found if not each.is_over and each.points >= MIN_POINTS]
-        chosen: list[_Found] = []
+        chosen, taken = list[_Found](), 0
         from_message: Counter[str] = Counter()
-        while pool:
+        while pool := pool if taken < most else list(filter(_is_order, pool)):
             best = max(pool, key=lambda each: (each.points - from_message[each.message.id], each.place))
-            if sum(len(each.fix) or 1 for each in chosen) >= most and not self._is_order(best):
-                pool.remove(best)
-                continue
             chosen.append(best)
+            taken += len(best.fix) or 1
             from_message[best.message.id] += 1  # a message that was heard already has less to add
             gist = Gist.of(best.content)
             pool = [each for each in pool if each is not best and not gist.says(Gist.of(each.content))]
         return sorted(chosen, key=lambda each: each.place)
-
-    def _is_order(self, found: _Found) -> bool:
-        """Return True for an explicit order of the user that stands: no limit of proposals drops it."""
-        statement = found.statement
-        if statement is None or not statement.has("standing", "recalls", "warns"):
-            return False
-        return sorts.sort_of(statement, is_doubtful=found.is_doubtful) != sorts.STATEMENT
 
     def _proposed(self, found: _Found) -> ExtractedDraft:
         return self._reported(found, found.judged) if found.judged is not None else self._stated(found)
@@ -397,6 +388,13 @@ class Conversation:
             trust="agent",
             **fields,
         )
+
+
+def _is_order(found: _Found) -> bool:
+    """Return True for an explicit order of the user that stands: no limit of proposals drops it."""
+    if found.statement is None or not found.statement.has("standing", "recalls", "warns"):
+        return False
+    return sorts.sort_of(found.statement, is_doubtful=found.is_doubtful) != sorts.STATEMENT
 
 
 def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:
