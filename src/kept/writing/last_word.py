@@ -98,7 +98,9 @@ def values_of(content: str) -> Values:
 def over_in(content: str) -> frozenset[str]:
     """Return the things that a statement says are over."""
     words = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
-    return frozenset(stem for word in words if (stem := _stem(word)) and word.lower() not in tables()["function"].single)
+    return frozenset(
+        stem for word in words if (stem := _stem(word)) and word.lower() not in tables()["function"].single
+    )
 
 
 @lru_cache(maxsize=2048)  # asked for points, context and comparison of the same statement

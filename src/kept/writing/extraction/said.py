@@ -84,7 +84,9 @@ class Before(Struct):
     own_question: str = ""
 
 
-def statements_in(message: Message, read_passages: Sequence[Passage], heard: Before, *, is_chat: bool) -> Iterator[Statement]:
+def statements_in(
+    message: Message, read_passages: Sequence[Passage], heard: Before, *, is_chat: bool
+) -> Iterator[Statement]:
     """Return the statements of a message."""
     last = ""
     is_first = True
