@@ -90,8 +90,8 @@ _SAYS_SO = r"""(?xi) \b (?: now | no\ longer | any\ ?more | from\ now\ on | thes
 _BE = frozenset("is are am was were be been being =".split())
 _USE = frozenset("use uses using prefer prefers like likes choose chose adopt adopted follow follows".split())
 _OPENERS = frozenset(
-    "in on at for within under during before after until unless except without between when while if where into onto to "
-    "from with by via through as about per against every each and or than over".split()
+    "in on at for within under during before after until unless except without between when while if where into onto "
+    "to from with by via through as about per against every each and or than over".split()
 )
 # Words that carry no meaning of their own, and words that carry none in a comparison of values.
 _LIGHT = frozenset(

@@ -17,8 +17,8 @@ MIN_LETTERS = 4  # that must be left behind an opener
 MAX_REACTION_WORDS = 2  # beside words that only react: "thanks, perfect work"
 
 MARKS = (
-    "rule standing prohibits change warns prefers contrasts names_self undo guess fleeting first_person objects symptom "
-    "decides wish reason points_back"
+    "rule standing prohibits change warns prefers contrasts names_self undo guess fleeting first_person objects "
+    "symptom decides wish reason points_back"
 ).split()
 _TABLES = Path(__file__).parent / "words.txt"
 _WORD = r"[\w'’-]+"

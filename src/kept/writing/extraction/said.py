@@ -101,11 +101,18 @@ def statements_in(
             content, needs = (answer.text, False) if answer else _understandable(text, marks, last, heard)
             marks |= {"answer", answer.sort} if answer else set()
             marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
-            content = content.replace(ELISION, "").strip() if _is_own(content, marks) else ""
-            if "asks" not in marks and content and len(content) <= MAX_CHARS:
+            if content := _kept_of(content, marks):
                 weighed = content if "?" in content else text  # a question gives a short answer its weight
                 yield Statement(content, text, message, frozenset(marks), _points(weighed, marks), needs)
             last = text
+
+
+def _kept_of(content: str, marks: set[str]) -> str:
+    """Return the user's own words of a thought; nothing of a question or of a text that is too long."""
+    if "asks" in marks or not _is_own(content, marks):
+        return ""
+    own = content.replace(ELISION, "").strip()
+    return own if len(own) <= MAX_CHARS else ""
 
 
 def _is_own(content: str, marks: set[str]) -> bool:
