@@ -13,7 +13,9 @@ __all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "STATEMENT", "kind_of", "sort
 EXPLICIT = ("recalls", "warns", "standing", "contrasts", "prohibits", "names_self", "option")
 MIN_THINGS = 2  # that a statement must name to be understood alone, unless it is explicit
 RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "contrasts")
-_STATES = r"(?i)\b(?:is|are|was|were|runs|uses|we (?:use|run|deploy)|has|have|lives?|goes|comes|reads|port|version|branch)\b|'s\b"
+_STATES = (
+    r"(?i)\b(?:is|are|was|were|runs|uses|we (?:use|run|deploy)|has|have|lives?|goes|comes|reads|port|branch)\b|'s\b"
+)
 MAX_ORDER_CHARS = 160  # a longer text describes a task
 
 
