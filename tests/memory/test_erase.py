@@ -43,7 +43,7 @@ def files_with(folder: Path, word: str) -> list[str]:
 
 def talk(memory: kept.Kept, name: str = "s1") -> None:
     session = memory.session(name)
-    session.append("user", f"Hello. {DECISION}! Is the weather nice?", id="u1")
+    session.append("user", f"Hello. {DECISION}!\n\nReceipts are kept for a year, please.", id="u1")
     session.append("assistant", "Noted.", id="a1")
     session.append("tool_call", name="write", input={"text": [f"x {DECISION.upper()} y"]}, id="t1")
 
@@ -64,7 +64,8 @@ def test_a_memory_that_came_from_a_session_is_erased_in_its_message_and_the_mirr
     assert "removed from" in receipt.message
     first = memory.session("s1").messages()[0]
     assert "[erased]" in first.content
-    assert "Is the weather nice?" in first.content
+    assert "Hello." in first.content
+    assert "Receipts are kept for a year" in first.content
     assert not [hit for reader in context_of(memory).readers() for hit in reader.search_messages(["zanzibar"], limit=5)]
     assert "Zanzibar" not in repr(every(memory)) + repr(memory.session("s2").messages()) + repr(memory.history())
     context_of(memory).spaces.close()

@@ -33,6 +33,29 @@ STANDING = [
     ("Aliás, todos os relatórios têm de estar em português.", "relatórios"),
 ]
 
+# Said before any statement, they only connect it to the talk; each of OPENED is told with each of them before it.
+OPENERS = [
+    *(
+        "Also",
+        "Also,",
+        "Oh, and",
+        "By the way,",
+        "btw",
+        "Important:",
+        "Careful:",
+        "One more thing:",
+        "Before I forget:",
+    ),
+    *("Quick reminder:", "Small correction:", "That's outdated:", "Heads up,", "Just so you know,", "Note:"),
+]
+OPENED = [
+    "every parcel gets a second label",
+    "never restart the scale during a shift",
+    "the forms must be printed in black",
+    "use litres in the reports, not gallons",
+    "all recipes are written for four people",
+]
+
 # A fact that somebody mentions: at least proposed.
 STATED = [
     ("the night job runs on the small machine in the basement", "small machine in the basement"),

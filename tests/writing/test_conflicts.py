@@ -13,7 +13,7 @@ from kept.model import ConflictType, Memory
 from kept.ports import Transaction
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
-from kept.writing.claims import Claim, claims_of
+from kept.writing.clauses import clauses_of
 from kept.writing.conflicts import Rival, find_rivals
 from kept.writing.duplicates import Known
 from tests.builders import memory, stamp
@@ -187,12 +187,12 @@ def test_words_that_stand_in_every_memory_do_not_make_a_conflict() -> None:
 
 
 def test_a_clause_is_read_as_what_it_affirms_and_what_it_denies() -> None:
-    assert list(claims_of("Use tabs, not spaces, in Makefiles because make insists.")) == [
-        Claim(True, frozenset({"+use", "tab", "makefil"}), frozenset({"makefil"})),
-        Claim(False, frozenset({"+use", "space", "makefil"}), frozenset({"makefil"})),
-    ]
-    assert [claim.affirms for claim in claims_of("Don't forget the backup. Never skip the tests.")] == [True, True]
-    assert claims_of("Should we drop Redis? It is not only slow.") == ()
+    (tabs,) = clauses_of("Use tabs in Makefiles and not spaces because make insists.")
+    assert (tabs.keys, tabs.replaced, tabs.denies) == ({"tab", "makefil"}, {"space"}, False)
+    allowed, forbidden = clauses_of("Allow force pushes. Forbid force pushes.")
+    assert (allowed.keys, allowed.denies, forbidden.denies) == (forbidden.keys, False, True)
+    assert [each.denies for each in clauses_of("Don't forget the backup. Never skip the tests.")] == [False, False]
+    assert clauses_of("Should we drop Redis? It is not only slow.") == ()
 
 
 def test_a_no_to_somebody_else_does_not_deny_the_statement() -> None:
@@ -203,15 +203,15 @@ def test_a_no_to_somebody_else_does_not_deny_the_statement() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(content: str) -> None:
-    for claim in claims_of(content):
-        assert claim.stems
-        assert claim.scope <= claim.stems
+    for clause in clauses_of(content):
+        assert clause.keys
+        assert not clause.has_ended or clause.ends
 
 
 @pytest.mark.parametrize("piece", ["a.", "..", "not ", "from ", ", not ", "a'", "1.", "in ", "prefer over ", "用 不 "])
 def test_only_the_beginning_of_a_long_text_is_read(piece: str) -> None:
     """A document is no statement: a megabyte is read as its first thousand characters are."""
-    assert claims_of(piece * 500_000) == claims_of((piece * 1_000)[:1_000])
+    assert clauses_of(piece * 500_000) == clauses_of((piece * 1_000)[:1_000])
 
 
 def test_a_revision_that_ends_a_contradiction_settles_it(tmp_path: Path) -> None:

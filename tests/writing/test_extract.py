@@ -65,18 +65,18 @@ def kept_of_assistant(content: str) -> list[tuple[str, str]]:
 # The conversation of 200 messages
 
 
-def test_nine_of_ten_planted_facts_of_the_conversation_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_planted_fact_of_the_conversation_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """C31, A13: decisions, corrections, preferences, warnings, findings, errors with their resolution."""
     assert len(CONVERSATION) == 200
     monkeypatch.setattr(conversation, "MAX_PROPOSALS", ROOM)
-    found = [each.draft.content.lower() for each in extract(CONVERSATION)]
-    missed = [each for each in PLANTED if not any(all(w in text for w in each.words.lower().split()) for text in found)]
-    assert len(missed) <= 0.1 * len(PLANTED), missed
+    found = [each.draft for each in extract(CONVERSATION)]
+    assert [planted for planted in PLANTED if not any(covers(draft, planted) for draft in found)] == []
 
 
-def test_a_session_has_at_most_fifteen_proposals_and_the_best_are_chosen() -> None:
-    assert len(EXTRACTED) <= 15
-    assert sum(any(covers(each.draft, planted) for planted in PLANTED) for each in EXTRACTED) >= 12
+def test_a_session_has_at_most_fifteen_proposals_besides_explicit_orders() -> None:
+    orders = [each for each in EXTRACTED if {"standing", "recalls", "warns"} & {*(each.draft.data or {})["rules"]}]
+    assert len(EXTRACTED) - len(orders) <= 15 < len(EXTRACTED)
+    assert all(any(covers(each.draft, planted) for planted in PLANTED) for each in EXTRACTED)
 
 
 def test_at_most_one_in_twenty_of_what_is_kept_is_junk() -> None:
@@ -110,8 +110,8 @@ def test_only_the_users_decisions_corrections_and_preferences_carry_user_intent(
         assert set(each.signals) <= {"user-intent", "error-resolution"}
         if "user-intent" in each.signals:
             assert by_id[each.message_id].role == "user"
-            assert each.draft.kind in ("decision", "preference", "fact", "warning", "error")
-        assert ("error-resolution" in each.signals) <= ("fix" in each.draft.tags)
+            assert each.draft.kind in ("decision", "preference", "fact", "warning")
+        assert ("error-resolution" in each.signals) == ("fix" in each.draft.tags)
 
 
 def test_a_draft_says_who_spoke_and_how_sure_it_is() -> None:
@@ -179,15 +179,9 @@ def test_what_a_user_wants_kept_is_kept_in_clean_words(said: str, kind: str, con
         *("can you add a spinner to the list?", "did we decide on the name already?", "what if we used sqlite?"),
         *("please fix the failing test in cart.spec.ts", "run the tests again", "show me the diff", "ok now commit"),
         *("let's look at the logs first", "let's continue", "let's see what happens", "Let's keep going"),
-        *(
-            "maybe we should use Kafka",
-            "I think we might drop Redis",
-            "don't worry about the build",
-            "always the same error",
-        ),
-        *("don't do that", "use that one", "don't push yet", "don't run the tests right now", "I don't know that tool"),
+        *("maybe we should use Kafka", "I think we might drop Redis"),
+        *("don't do that", "use that one", "I don't know that tool"),
         "I want to add a search field to the header",
-        "according to the docs we must never call it twice",
         "> we decided to use Kafka\n\nwhat do you think?",
         "```\n# we decided to use Kafka\nalways = True\n```",
         "<private>we decided to sell the company</private>",
@@ -195,7 +189,22 @@ def test_what_a_user_wants_kept_is_kept_in_clean_words(said: str, kind: str, con
         "<private>we decided to sell the company, and this tag is never closed",
     ],
 )
-def test_chatter_requests_questions_and_foreign_words_are_not_told(said: str) -> None:
+def test_chatter_requests_questions_and_foreign_words_are_not_kept(said: str) -> None:
+    assert kept(user(said)) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "don't worry about the build",
+        "always the same error",
+        "don't push yet",
+        "don't run the tests right now",
+        "according to the docs we must never call it twice",
+        "That would be very helpful. It also needs to be documented in the help system.",
+    ],
+)
+def test_a_statement_that_may_only_be_of_the_moment_is_at_most_proposed(said: str) -> None:
     assert told(user(said)) == []
 
 
@@ -356,9 +365,9 @@ def test_the_decisions_of_a_plan_are_proposed_and_not_its_steps() -> None:
     steps = "\n".join(f"{number}. Open the file and add the next part of the function here." for number in range(40))
     decisions = "- **Format**: Markdown, not JSON\n- **Retries**: none, a failed job stays failed"
     plan = f"Implement the following plan:\n\n# Plan\n\n## Design decisions\n\n{decisions}\n\n## Steps\n\n{steps}"
-    assert [content for _, content in kept(user(plan))] == [
-        "Format: Markdown, not JSON.",
-        "Retries: none, a failed job stays failed.",
+    assert kept(user(plan)) == [
+        ("decision", "Format: Markdown, not JSON."),
+        ("decision", "Retries: none, a failed job stays failed."),
     ]
 
 
@@ -449,6 +458,8 @@ def test_a_word_that_points_back_is_kept_with_what_it_points_to() -> None:
     together = "The importer drops rows. It breaks if the owner is missing."
     assert kept(user(together)) == [("warning", "The importer drops rows. It breaks if the owner is missing.")]
     assert told(user("It breaks if the owner is missing.")) == []
+    fields = "Some fields are on both tabs. These fields need to be on one of them."
+    assert kept(user(fields)) == [("fact", fields)]
     answered = [user("should the board show gusts?"), assistant("It could."), user("let's not do that before May")]
     assert kept(*answered) == [("decision", "Should the board show gusts? Let's not do that before May.")]
 
@@ -630,10 +641,12 @@ REDONE = [assistant("You're right."), *edited("/home/mk/app/src/vat.py", "raise 
     ],
 )
 def test_an_objection_takes_the_place_of_the_fix_before_it(objection: str, told: str) -> None:
-    """The fix is not known any more; the user's words are."""
-    found = [each.draft for each in extract([*OVERRULED_FIX, user(objection), *REDONE])]
-    assert "rate = rate or 0" not in " ".join(draft.content for draft in found)
-    assert any(told in draft.content and draft.trust == "user" for draft in found)
+    """The fix is not known any more; the user's words are, for the same error."""
+    (found,) = extract([*OVERRULED_FIX, user(objection), *REDONE])
+    assert (found.draft.content, found.draft.kind, found.draft.trust) == (told, "error", "user")
+    assert set(found.draft.tags) >= {"correction", "fix"}
+    assert (found.draft.data or {})["signature"] == "ValueError: rate is None"
+    assert found.sort in TOLD
 
 
 @pytest.mark.parametrize("said", ["great, thanks", "no worries", "nice. no emojis in the readme please", "is 0 safe?"])
@@ -866,11 +879,22 @@ def test_time_grows_with_the_text_and_not_faster(piece: str) -> None:
         "Why are you still using vale?",
         "Why didn't you switch into the session repo?",
         "Warum hast du npm benutzt?",
-        "That would be very helpful. It also needs to be documented in the help system.",
     ],
 )
-def test_a_question_or_an_agreement_of_the_user_is_not_told(said: str) -> None:
-    assert told(user(said)) == []
+def test_a_question_or_an_agreement_of_the_user_states_nothing(said: str) -> None:
+    assert kept(user(said)) == []
+
+
+def test_a_defect_that_the_same_turn_mends_is_not_kept() -> None:
+    found = assistant("The root cause is that `getPath()` in src/git.ts ignores the mock, because it reads the disk.")
+    assert kept(*ran("ls", "README.md"), found)
+    assert kept(*ran("ls", "README.md"), found, *edited("/p/src/git.ts", "const a = 1")) == []
+
+
+def test_an_excuse_that_the_user_does_not_accept_is_at_most_proposed() -> None:
+    excuse = assistant("The error about `bun:test` is expected, because TypeScript doesn't know that module.")
+    assert told(*ran("ls", "README.md"), excuse, user("ok, go on"))
+    assert told(*ran("ls", "README.md"), excuse, user("try to fix the errors again")) == []
 
 
 def test_a_list_item_without_a_subject_is_kept_with_what_stands_above_it() -> None:

@@ -3,7 +3,7 @@
 from kept.model import Message
 from kept.proposals import TOLD
 from kept.writing.extraction import ExtractedDraft, extract
-from tests.writing.plain_talk import ANSWERED, CHANGED, CHATTER, PERSONAL, REQUESTS, STANDING, STATED
+from tests.writing.plain_talk import ANSWERED, CHANGED, CHATTER, OPENED, OPENERS, PERSONAL, REQUESTS, STANDING, STATED
 
 SHARE = 0.8
 
@@ -37,6 +37,14 @@ def missed(share: float, results: dict[str, bool]) -> list[str]:
 
 def test_standing_orders_are_told() -> None:
     assert missed(SHARE, {text: told(said(text), part) for text, part in STANDING}) == []
+
+
+def test_an_opener_changes_nothing() -> None:
+    results = {}
+    for opener in OPENERS:
+        for statement in OPENED:
+            results[f"{opener} {statement}"] = told(said(f"{opener} {statement}"), statement.lower())
+    assert missed(0.95, results) == []
 
 
 def test_facts_are_proposed() -> None:

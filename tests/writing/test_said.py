@@ -36,3 +36,7 @@ def test_a_correction_carries_its_tag() -> None:
 @pytest.mark.parametrize("said", PASSING)
 def test_chatter_and_requests_in_other_languages_are_not_told(said: str) -> None:
     assert [each for each in after_an_answer(said) if each.sort in TOLD] == []
+
+
+def test_hardly_any_chatter_in_other_languages_is_even_proposed() -> None:
+    assert len([said for said in PASSING if after_an_answer(said)]) <= 2

@@ -46,6 +46,12 @@ def test_most_of_what_the_rules_were_not_made_with_is_kept_and_hardly_any_chatte
     assert len([said for said in passing if told_of(said)]) <= 1
 
 
+def test_two_of_three_passing_remarks_are_not_even_proposed() -> None:
+    """A state of the moment looks like any statement; thanks, orders and questions do not."""
+    passing = [*PASSING, *PASSING_UNSEEN, *PASSING_LAST]
+    assert len([said for said in passing if kept_of(said)]) <= len(passing) / 3
+
+
 @pytest.mark.parametrize(
     ("said", "content"),
     [
@@ -64,10 +70,11 @@ def test_a_statement_has_neither_its_preface_nor_what_only_stresses_it(said: str
 def test_a_choice_is_told_with_the_question_it_answers_and_how_to_do_it() -> None:
     asked = Message(id="a", role="assistant", content="Should the load run by cron or by a systemd timer?")
     said = Message(id="u", role="user", content="ok systemd timer then. run it at 3:15, the dump ends at 3")
-    found = extract([asked, said], style="coding")
-    content = found[0].draft.content
-    assert content.startswith("Should the load run by cron or by a systemd timer? By a systemd timer.")
-    assert "3:15" in content
+    (found,) = extract([asked, said], style="coding")
+    assert found.draft.content == (
+        "Should the load run by cron or by a systemd timer? By a systemd timer. Run it at 3:15, the dump ends at 3."
+    )
+    assert found.draft.kind == "decision"
 
 
 def test_what_the_user_replaces_in_the_same_session_is_not_kept() -> None:

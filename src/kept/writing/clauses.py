@@ -1,7 +1,7 @@
 """Read a statement as clauses, and a clause as phrases: an opener ("in", "with", "is", "use") and the words after it.
 
-This is the grammar of all comparisons: `values` and `conflicts` compare clauses, and `claims` reads the same words for
-what is affirmed and denied. Every table of words for reading is here.
+This is the grammar of all comparisons: `values` and `conflicts` compare clauses. Every table of words for reading is
+here.
 
 A clause also knows how it speaks: whether it denies ("don't", "never"), whether it says that something has ended ("no
 longer", "removed", "gone"), and what it names as replaced ("not 4000", "instead of axios", "from S3 to R2"), which is
@@ -21,8 +21,7 @@ MAX_CHARS = 1_000  # a statement is short; only the beginning of a document is r
 MAX_CLAUSES = 6
 MAX_WORDS = 24  # a longer clause is a story
 
-_PART = r"(?<=[.!?;])\s|\n|,?\s(?:but|[-–—])\s|\s\("
-_CLAUSE = rf"{_PART}|,\s(?!not\b|never\b)"
+_CLAUSE = r"(?<=[.!?;])\s|\n|,?\s(?:but|[-–—])\s|\s\(|,\s(?!not\b|never\b)"
 _WORD = r"[/@.~]?\w+(?:['.:/@+#=-]+\w+)*[+#%]*|="
 _LABEL_WORDS = 3
 _INTERJECTION = (
@@ -43,7 +42,20 @@ _TO_USE = r"""(?xi) \b (?: decided\ (?:to\ (?:use|go\ with|stay\ with)|on|for) |
 
 NEGATORS = frozenset("not never no cannot nobody".split())
 DENIALS = NEGATORS | frozenset("without nothing neither nor stop avoid except unless".split())
-_NEGATED = f"(?:{'|'.join(sorted(NEGATORS))}|without|forget|skip)"
+# Verbs that affirm something, and those that deny the same; a clause has one key for both.
+_OPPOSITES = (
+    (
+        "allow allows allowed permit permits",
+        "forbid forbids forbidden deny denies disallow prohibit prohibits ban bans",
+    ),
+    ("enable enables enabled activate", "disable disables disabled deactivate"),
+    ("include includes", "exclude excludes"),
+    ("accept accepts", "reject rejects"),
+    ("show shows shown", "hide hides hidden"),
+)
+_POLES = {verb: f"+{pair[0].split()[0]}" for pair in _OPPOSITES for verbs in pair for verb in verbs.split()}
+_REFUSALS = "|".join(verb for _, denying in _OPPOSITES for verb in denying.split())
+_NEGATED = f"(?:{'|'.join(sorted(NEGATORS))}|without|forget|skip|avoid|{_REFUSALS})"
 _DENIED = rf"(?i)\b{_NEGATED}\b|n't\b"
 _PARTLY = r"(?i)(?:\bnot|\bnever|n't) (?:only|just|all|every|always|necessarily|merely)\b"  # denies only a part
 
@@ -54,20 +66,13 @@ _ANY_TURN = rf"""(?xi) \b (?: {_NEGATED} | instead | rather | place | from | ove
 # How a clause names what it replaces: the group `old`.
 _UPTO = r"(?=\s(?:for|in|on|when|at|to)\s|[,;]|\W*$)"
 _MOVED = "mov|migrat|switch|chang|port|convert|went"
-_CHOSEN = (
-    rf"(?i)\breplac(?:e|es|ing) (?P<old>\S.*?) (?:with|by) (?P<new>\S.*?){_UPTO}",
-    rf"(?i)\b(?:prefer(?:s|red)?|chose|choose|chosen|picked|favou?rs?) (?P<new>.*?) over (?P<old>\S.*?){_UPTO}",
-)
-_CHANGED = (
-    rf"(?i)\b(?:{_MOVED})\w* (?P<what>.*?)\bfrom (?P<old>\S.*?) to (?P<new>\S.*?){_UPTO}",
-    rf"(?i)\breplaced (?P<old>\S.*?) (?:with|by) (?P<new>\S.*?){_UPTO}",
-)
 _REPLACED = (
     rf"(?i)(?:,|\band) (?:not|never) (?P<old>\S.*?){_UPTO}",
     rf"(?i)\b(?:instead of|rather than|in place of) (?P<old>\S.*?){_UPTO}",
     r"(?i)(?<=\brather )(?P<new>.*) than (?P<old>\S.*)$",
-    *_CHANGED,
-    *_CHOSEN,
+    rf"(?i)\b(?:{_MOVED})\w* (?P<what>.*?)\bfrom (?P<old>\S.*?) to (?P<new>\S.*?){_UPTO}",
+    rf"(?i)\breplac(?:e|es|ed|ing) (?P<old>\S.*?) (?:with|by) (?P<new>\S.*?){_UPTO}",
+    rf"(?i)\b(?:prefer(?:s|red)?|chose|choose|chosen|picked|favou?rs?) (?P<new>.*?) over (?P<old>\S.*?){_UPTO}",
 )
 _CONTRAST_SIGNS = ("not ", "never ", "instead of ", "rather ", "in place of ", "from ", "replac", " over ")
 _ENDED = r"""(?xi) \b (?: no\ longer | any\ ?more | (?:not|don't|doesn't|didn't)\ (?:need|have\ to)
@@ -84,12 +89,9 @@ _SAYS_SO = r"""(?xi) \b (?: now | no\ longer | any\ ?more | from\ now\ on | thes
 
 _BE = frozenset("is are am was were be been being =".split())
 _USE = frozenset("use uses using prefer prefers like likes choose chose adopt adopted follow follows".split())
-# Where, when and under which condition something holds; a limit also changes what is said.
-PLACES = frozenset("in on at for inside within under during".split())
-LIMITS = frozenset("before after until unless except without outside between".split())
-SCOPES = PLACES | LIMITS | frozenset("when while if where".split())
-_OPENERS = SCOPES - {"inside", "outside"} | frozenset(  # "from outside"
-    "into onto to from with by via through as about per against every each and or than over".split()
+_OPENERS = frozenset(
+    "in on at for within under during before after until unless except without between when while if where into onto "
+    "to from with by via through as about per against every each and or than over".split()
 )
 # Words that carry no meaning of their own, and words that carry none in a comparison of values.
 _LIGHT = frozenset(
@@ -100,14 +102,13 @@ _FILLERS = (_LIGHT | NEGATORS) | frozenset(
     "do does did done must should shall can could may might always actually sorry correction yes still already very "
     "really called named only all both either longer anymore any more need needs needed here".split()
 )
-SILENT = (_FILLERS | _OPENERS | _BE) - NEGATORS - LIMITS  # they add nothing to a claim
 _OPENER_OF = {
     **{word: word for word in _OPENERS},
     **dict.fromkeys(_USE, "use"),
     **dict.fromkeys(_BE, "be"),
 }
 _ENDING = frozenset(
-    "remove removed removing drop drops dropped gone stop stops stopped quit retire retired forget".split()
+    "remove removed removing drop drops dropped gone stop stops stopped quit retire retired forget avoid".split()
 )
 # Participles that no stemmer leads back to their verb.
 _IRREGULAR = dict(
@@ -190,17 +191,12 @@ def clauses_of(content: str) -> tuple[Clause, ...]:
 
 @lru_cache(maxsize=1024)  # a new text is compared with several others, and they with the next one
 def _clauses_of(content: str) -> tuple[Clause, ...]:
-    clauses = [_read(part.strip()) for part in _split(content, _CLAUSE)]
+    clauses = [_read(part.strip()) for part in _split(content)]
     return tuple([clause for clause in clauses if clause is not None][:MAX_CLAUSES])
 
 
-def parts_of(content: str) -> list[str]:
-    """Split a statement into longer parts than clauses, which may have commas; without questions and reasons."""
-    return [compiled(_TAIL).sub("", part) for part in _split(content, _PART)]
-
-
-def _split(content: str, at: str) -> list[str]:
-    parts = compiled(at).split(content.replace("’", "'"))[: 2 * MAX_CLAUSES]
+def _split(content: str) -> list[str]:
+    parts = compiled(_CLAUSE).split(content.replace("’", "'"))[: 2 * MAX_CLAUSES]
     parts = [piece for part in parts for piece in _at_colon(part)]
     return [part for part in parts if not part.rstrip().endswith("?") and not compiled(_INTERJECTION).fullmatch(part)]
 
@@ -245,11 +241,8 @@ class _Turn(NamedTuple):
 
 def _turn_of(part: str) -> _Turn | None:
     """Find how a clause denies, ends or replaces something; None if it denies only a part."""
-    contrast = contrast_of(part)
-    replaced = ""
-    if contrast is not None and not contrast.is_elsewhere:
-        part, replaced = f"{contrast.wanted} {contrast.rest}", contrast.unwanted
-    if denies_a_part(part):
+    part, replaced = _contrast_in(part) or (part, "")
+    if compiled(_PARTLY).search(part):
         return None
     keeps_going = compiled(_KEPT_GOING).search(part) is not None
     if not keeps_going and compiled(_ENDED).search(part):
@@ -259,23 +252,11 @@ def _turn_of(part: str) -> _Turn | None:
     return _Turn(part, replaced, denies=len(compiled(_DENIED).findall(part)) % 2 == 1)  # "never without" affirms
 
 
-class Contrast(NamedTuple):
-    """A part of a statement that names something as replaced or not meant: that, and the rest."""
+def _contrast_in(part: str) -> tuple[str, str] | None:
+    """Return a part of a statement without the thing that it names as replaced or not meant, and that thing.
 
-    wanted: str
-    unwanted: str
-    rest: str  # after both
-    is_change: bool = False  # "from X to Y"
-    is_use: bool = False  # its verb, which is left out, says that the wanted thing is used
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Return True for "use tabs here, not in YAML": another place for the same thing."""
-        return self.unwanted.split(" ")[0].lower() in _OPENERS
-
-
-def contrast_of(part: str) -> Contrast | None:
-    """Find what a part of a statement names as replaced, or as not meant."""
+    None if it names none, or only another place for the same thing: "use tabs here, not in YAML".
+    """
     lower = part.lower()
     if not any(sign in lower for sign in _CONTRAST_SIGNS):  # as in most
         return None
@@ -284,35 +265,21 @@ def contrast_of(part: str) -> Contrast | None:
             groups = found.groupdict()
             moved = groups.get("what")
             new = " ".join(filter(None, (moved, None if moved is None else "to", groups.get("new"))))
-            is_change = pattern in _CHANGED
-            return Contrast(
-                f"{part[: found.start()]} {new}",
-                groups["old"],
-                part[found.end() :],
-                is_change,
-                is_use=is_change or pattern in _CHOSEN,
-            )
+            is_elsewhere = groups["old"].split(" ")[0].lower() in _OPENERS
+            return None if is_elsewhere else (f"{part[: found.start()]} {new} {part[found.end() :]}", groups["old"])
     return None
-
-
-def denies_a_part(part: str) -> bool:
-    """Return True for "not only", "not always"."""
-    return compiled(_PARTLY).search(part) is not None
-
-
-def words_of(part: str) -> list[str]:
-    """List the words as they are written; a path, a name with signs and an equals sign are one word each."""
-    return compiled(_WORD).findall(part)
 
 
 def _phrases(part: str) -> tuple[Phrase, ...]:
     phrases: list[tuple[str, list[Word]]] = [("", [])]
-    for at, written in enumerate(words_of(part)):
+    for at, written in enumerate(compiled(_WORD).findall(part)):
         lower = written.lower()
         if written.isupper() and len(written) > 1:  # "the US", "IT"
             phrases[-1][1].append(Word(lower, written))
         elif opener := _OPENER_OF.get(lower):
             phrases.append((opener, []))
+        elif pole := _POLES.get(lower):
+            phrases[-1][1].append(Word(pole, written))
         elif _carries_meaning(lower) and (key := key_of(lower)):
             phrases[-1][1].append(Word(key, written, is_first=at == 0))
     return tuple(Phrase(opener, tuple(words)) for opener, words in phrases)

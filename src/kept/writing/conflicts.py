@@ -8,7 +8,6 @@ two. The newer statement is right: it supersedes the older one if its own words 
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -16,7 +15,6 @@ from msgspec import Struct
 from kept.model import GLOBAL, TRUSTS, Conflict, ConflictType, Memory
 from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS, SETTLED_KINDS
-from kept.writing.claims import claims_of, contradiction
 from kept.writing.clauses import Clause, clauses_of, tells_of_change
 from kept.writing.duplicates import is_guarded
 from kept.writing.values import (
@@ -72,9 +70,18 @@ def _ends_it(old: Clause, new: Clause) -> Keys:
 
 
 def _denies_it(old: Clause, new: Clause) -> Keys:
-    """ "I don't like long answers": the same words, and one of the two denies them."""
-    is_opposite = old.denies != new.denies and old.keys == new.keys and not old.ends | new.ends
-    return new.keys if is_opposite and len(new.keys) > 1 else NOTHING
+    """ "I don't like long answers": the same words, or one more in the affirmation, and one of the two denies them."""
+    denied = _denied(old, new)
+    extra = (old.keys | new.keys) - denied
+    return denied if len(denied) > 1 and (not extra or (len(extra) == 1 and len(denied) > 2)) else NOTHING
+
+
+def _denied(old: Clause, new: Clause) -> Keys:
+    """Return the words that one clause denies, if the other affirms them all."""
+    if old.denies == new.denies or old.ends or new.ends:
+        return NOTHING
+    denying, affirming = (old, new) if old.denies else (new, old)
+    return denying.keys if denying.keys <= affirming.keys else NOTHING
 
 
 class Rule(NamedTuple):
@@ -104,11 +111,6 @@ class Comparison:
         self.says_so = says_so or tells_of_change(newer)
         self.pairs = [(old, new) for old in clauses_of(older) for new in clauses_of(newer)]
 
-    @cached_property
-    def opposite(self) -> ConflictType | None:
-        """How gravely one denies the claims of the other."""
-        return contradiction(claims_of(self.newer), claims_of(self.older), self.rare)
-
     def share_rare(self, old: Clause, new: Clause) -> bool:
         return bool(self.rare(old.keys & new.keys))
 
@@ -121,12 +123,6 @@ def _by_rule(of: Comparison) -> Disagreement | None:
             if (keys := rule.keys(new, old)) and of.rare(keys):  # the older one ended it, and it is back
                 return Disagreement(rule.name, _type(of.says_so))
     return None
-
-
-def _by_claims(of: Comparison) -> Disagreement | None:
-    if of.opposite is None or of.opposite == "ambiguous":
-        return None
-    return Disagreement("affirms and denies", _type(any(claim.is_change for claim in claims_of(of.newer))))
 
 
 def _by_value(of: Comparison) -> Disagreement | None:
@@ -154,12 +150,13 @@ def _by_change(of: Comparison) -> Disagreement | None:
 
 
 def _by_doubt(of: Comparison) -> Disagreement | None:
-    if of.opposite is not None or any(of.rare(may_be_replaced(old, new)) for old, new in of.pairs):
-        return Disagreement("may deny it", "ambiguous")
+    for old, new in of.pairs:
+        if of.rare(may_be_replaced(old, new)) or len(of.rare(_denied(old, new))) > 1:
+            return Disagreement("may deny it", "ambiguous")
     return None
 
 
-_CLEAREST_FIRST = (_by_rule, _by_claims, _by_value, _by_change, _by_doubt)
+_CLEAREST_FIRST = (_by_rule, _by_value, _by_change, _by_doubt)
 
 
 def compare(

@@ -12,7 +12,7 @@ from msgspec import Struct
 from kept import text
 from kept.text import compiled
 from kept.writing.conflicts import compare
-from kept.writing.grammar import Reading, read
+from kept.writing.grammar import Reading, read, tables
 
 NO, DOUBT, YES = range(3)
 SHORT = 120  # characters: a longer text is compared only with one that says that something changed
@@ -21,74 +21,36 @@ MIN_SHARE = 0.34  # of the things in the shorter statement: fewer in common are 
 _PURPOSE = r"\b(?:for|für|pour|para) (?:the |our |all |die |den |das |les? |la |los? |las? |os? |as? )?(\w{3,})"
 _NAME = r"(?<=[\w,'] )[A-Z][\w-]+"
 _WORD = r"[^\W_][\w'’./@+-]*"
-_FUNCTION_WORDS = frozenset(
-    "about after again agreed also always another anything because been before being both could decide decided does "
-    "doing done each else even ever "
-    "every "
-    "everything everywhere from going have having here into isn't it's just keep kept know like make makes many more "
-    "most much must "
-    "need needs never nothing only other over please prefer really same should since some still stop such take than "
-    "that that's their "
-    "them then there these they thing things this those through time user uses using want wants were what when where "
-    "which while will "
-    "with without would your you're we're don't doesn't can't instead longer anymore actually after all now moved "
-    "switched "
-    "changed dropped gone forget back left "
-    "aber alle auch auf bitte dann dass dein deine denn dies diese doch durch eine einem einen einer erst etwas ganz "
-    "haben hast hier "
-    "immer jede jetzt kann kein keine mehr mein meine muss nach nicht noch oder ohne schon sehr sich sind soll über "
-    "unser unsere "
-    "unter viel wann warum weil welche wenn werden wird wieder wird wurde zwar zwischen "
-    "alors aussi avec avoir cette ceux chaque comme dans depuis donc elle elles encore entre être faire fait jamais "
-    "leur mais même "
-    "nous parce pour plus plutôt quand sans sont sous suis tous tout toujours très vous finalement maintenant "
-    "désormais "
-    "ahora antes aquí como cuando cual desde donde ella ellos entre esta este esto hasta hemos mejor mucho nada "
-    "nunca para pero porque "
-    "puede quien siempre sobre también tiene todo todos una vamos están "
-    "agora ainda antes assim cada como depois desde ela eles então essa esse esta este isso mais mesmo minha muito "
-    "nada nunca nosso "
-    "pela pelo pode porque quando quem sempre seja também tem temos todo todos uma vamos você não está são "
-    "afinal".split()
-)
 _NUMBERS = dict(
-    zip(
-        "one two three four five six seven eight nine ten twelve fifteen twenty thirty forty fifty sixty hundred "
-        "thousand".split(),
-        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40, 50, 60, 100, 1000),
-        strict=True,
-    )
+    pair.split(":")
+    for pair in "one:1 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 twelve:12 fifteen:15 twenty:20 "
+    "thirty:30 forty:40 fifty:50 sixty:60 hundred:100 thousand:1000".split()
 )
-_QUANTITY = rf"(?i)(?<![\w.])(\d[\d.,]*|{'|'.join(_NUMBERS)})[\s-]?([a-z%µ°€$]{{1,12}}|[\u3040-\u9fff])?"
+_QUANTITY = rf"(?i)(?<![\w.:])(\d[\d.,]*(?!:)|{'|'.join(_NUMBERS)})[\s-]?([a-z%µ°€$]{{1,12}}|[\u3040-\u9fff])?"
 _SLOTS = {
-    "day": r"(?i)\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?"
-    r"|mittwochs?|lundi|mardi"
-    r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|segundas?"
-    r"|terças?|quartas?"
-    r"|quintas?|sextas?)\b",
+    "day": r"""(?xi) \b (?: (?:mon|tues|wednes|thurs|fri|satur|sun)days?
+        | (?:mon|diens|donners|frei|sams|sonn)tags? | mittwochs?
+        | lundi | mardi | mercredi | jeudi | vendredi | samedi | dimanche
+        | lunes | martes | miércoles | jueves | viernes | sábados? | domingos?
+        | segundas? | terças? | quartas? | quintas? | sextas? ) \b""",
     "clock": r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b",
-    "home": r"(?i:\b(?:live|lives|living|moved|based|wohn\w+|gezogen|ziehen|habite\w*|déménag\w+|viv[oe]\w*"
-    r"|mor[oa]\w*|mud\w+))\b[^.,;]{0,30}?"
-    r"\b(?:in|to|nach|à|en|a|em|para) ([A-ZÀ-Þ]\w+)",
-    "tongue": r"(?i)\b(?:english|german|french|spanish|portuguese|italian|englisch|deutsch|französisch|anglais"
-    r"|allemand|français|inglés"
-    r"|español|inglês|português)\b",
+    "home": r"""(?x) (?i: \b (?: live | lives | living | moved | based | wohn\w+ | gezogen | ziehen | habite\w*
+        | déménag\w+ | viv[oe]\w* | mor[oa]\w* | mud\w+ ) ) \b [^.,;]{0,30}?
+        \b (?:in|to|nach|à|en|a|em|para) [ ] ([A-ZÀ-Þ]\w+)""",
+    "tongue": r"""(?xi) \b (?: english | german | french | spanish | portuguese | italian | englisch | deutsch
+        | französisch | anglais | allemand | français | inglés | español | inglês | português ) \b""",
 }
 # Words behind or before which a statement names what is over.
-_OVER = (
-    r"(?i)\b(?:no longer|not|isn't|aren't|don't use|drop(?:ped)?|forget|scrap|instead of|rather than|without|from"
-    r"|remove[d]?|stop(?:ped)?"
-    r"|over|kein\w*|nicht(?: mehr)?|statt|pas|plus|au lieu de|no|ya no|en vez de|não|já não|em vez de|ne sont plus"
-    r"|n'est plus|nor)\s"
-    r"(?:(?:use|using|the|a|an|to|in|on|at|with|den|die|das|le|la|les|el|los|o|os|é|es|est|ist|mehr|von|bei|na"
-    r"|no)\s){0,2}"
-    r"([^\s,;.!?]+(?:\.\w+)?)"
-)
-_ENDED = (
-    r"(?i)([^\s,;.!?]+) (?:(?:is|are|was|has|ist|sind|est|es|está|é)\s)?(?:gone|out|off(?: the table)?|history|dead"
-    r"|dropped|left(?: the| us)?"
-    r"|any ?more|on leave|weg|raus|nicht mehr|ya no|já não|não vale mais)\b"
-)
+_OVER = r"""(?xi) \b
+    (?: no\ longer | not | isn't | aren't | don't\ use | drop(?:ped)? | forget | scrap | instead\ of | rather\ than
+    | without | from | removed? | stop(?:ped)? | over | nor | kein\w* | nicht(?:\ mehr)? | statt | pas | plus
+    | au\ lieu\ de | ne\ sont\ plus | n'est\ plus | no | ya\ no | en\ vez\ de | não | já\ não | em\ vez\ de )\s
+    (?: (?: use|using|the|a|an|to|in|on|at|with|den|die|das|ist|mehr|von|bei|le|la|les|est|el|los|es|o|os|é|na
+        |no )\s ){0,2}
+    ( [^\s,;.!?]+ (?:\.\w+)? )"""
+_ENDED = r"""(?xi) ([^\s,;.!?]+)\ (?: (?: is|are|was|has|ist|sind|est|es|está|é )\s )?
+    (?: gone | out | off(?:\ the\ table)? | history | dead | dropped | left(?:\ the|\ us)? | any\ ?more | on\ leave
+    | weg | raus | nicht\ mehr | ya\ no | já\ não | não\ vale\ mais ) \b"""
 
 
 class Values(Struct, frozen=True):
@@ -110,7 +72,7 @@ def values_of(content: str) -> Values:
     """Read the things and values of a statement."""
     slots = {name: frozenset(map(str.lower, compiled(words).findall(content))) for name, words in _SLOTS.items()}
     for number, unit in compiled(_QUANTITY).findall(content):
-        figure = str(_NUMBERS.get(number.lower(), number)).rstrip(".,").replace(",", "")
+        figure = _NUMBERS.get(number.lower(), number).rstrip(".,").replace(",", "")
         name = f"number {_stem(unit)}"
         slots[name] = slots.get(name, frozenset()) | {figure}
     things = things_in(content)
@@ -128,9 +90,12 @@ def values_of(content: str) -> Values:
 def over_in(content: str) -> frozenset[str]:
     """Return the things that a statement says are over."""
     words = [*compiled(_OVER).findall(content), *compiled(_ENDED).findall(content)]
-    return frozenset(stem for word in words if (stem := _stem(word)) and word.lower() not in _FUNCTION_WORDS)
+    return frozenset(
+        stem for word in words if (stem := _stem(word)) and word.lower() not in tables()["function"].single
+    )
 
 
+@lru_cache(maxsize=2048)  # asked for points, context and comparison of the same statement
 def things_in(content: str) -> frozenset[str]:
     """Return the stems of the words that name something, in any language."""
     words = [word.rstrip(".'-/") for word in compiled(_WORD).findall(content.replace("’", "'"))]
@@ -143,8 +108,8 @@ def things_in(content: str) -> frozenset[str]:
 
 
 def _names_something(word: str) -> bool:
-    is_long = len(word) > 3 or not word.isalpha() or (len(word) > 1 and word.isupper())
-    return is_long and word.lower() not in _FUNCTION_WORDS
+    is_long = len(word) > 2 or not word.isalpha() or (len(word) > 1 and word.isupper())
+    return is_long and word.lower() not in tables()["function"].single
 
 
 def _is_cjk(word: str) -> bool:
@@ -156,36 +121,66 @@ def _stem(word: str) -> str:
     return next(iter(text.words(word)), "") if word else ""
 
 
+class _Pair(Struct, frozen=True):
+    """Two statements that are compared, and how many things they share."""
+
+    later: str
+    earlier: str
+    said: Reading
+    new: Values
+    old: Values
+    is_next: bool
+
+    @property
+    def says_so(self) -> bool:
+        return self.said.has("change", "objects")
+
+    @property
+    def shared(self) -> int:
+        return sum(not thing.isdigit() for thing in self.new.things & self.old.things)
+
+    @property
+    def share(self) -> float:
+        """Return the part of the things in the shorter statement that both name."""
+        return self.shared / max(1, min(len(self.new.things), len(self.old.things)))
+
+
 def overrules(later: str, earlier: str, *, is_next: bool = False) -> int:
-    """Return YES if the later statement ends the earlier one, DOUBT if it may. `is_next`: nothing was said between "
-    "them."""
-    said = read(later)
-    if said.has("undo") and is_next:
+    """Return YES if the later statement ends the earlier one, DOUBT if it may. `is_next`: it follows directly."""
+    pair = _Pair(later, earlier, read(later), values_of(later), values_of(earlier), is_next)
+    if is_next and pair.said.has("undo"):
         return YES
-    new, old, over = values_of(later), values_of(earlier), over_in(later)
-    shared = new.things & old.things
-    if not is_next and not new.may_meet(old, over):
+    over = over_in(later)
+    if not is_next and not pair.new.may_meet(pair.old, over):
         return NO
-    if over & old.keys and _is_affirmed(over, earlier):
+    if over & pair.old.keys and _is_affirmed(over, earlier):
         return YES if _has_same_purpose(later, earlier) else DOUBT
-    if _has_other_value(new, old) and (shared or "home" in new.slots or (is_next and said.has("change", "objects"))):
-        return YES
-    return _by_change(later, earlier, said, len(shared), min(len(new.things), len(old.things)))
+    return _by_value(pair) or _by_change(pair)
 
 
-def _by_change(later: str, earlier: str, said: Reading, shared: int, fewest: int) -> int:
-    """Compare two statements about the same thing without values: by the words that say that something changed."""
-    if not shared:
+def _by_value(pair: _Pair) -> int:
+    """Compare two statements that fill the same slot with other values."""
+    if not _has_other_value(pair.new, pair.old):
         return NO
-    says_so = said.has("change", "objects")
-    found = (
-        compare(earlier, later, set, says_so=says_so) if says_so or said.has("rule") or len(earlier) < SHORT else None
-    )
+    if "home" in pair.new.slots or (pair.says_so and (pair.shared or pair.is_next)):
+        return YES
+    if not pair.shared:
+        return NO
+    return YES if pair.share >= MIN_SHARE else DOUBT
+
+
+def _by_change(pair: _Pair) -> int:
+    """Compare two statements about the same thing without values: by the words that say that something changed."""
+    if not pair.shared:
+        return NO
+    says_so = pair.says_so
+    is_compared = says_so or pair.said.has("rule") or len(pair.earlier) < SHORT
+    found = compare(pair.earlier, pair.later, set, says_so=says_so) if is_compared else None
     if found is not None and found.type != "ambiguous":
         return YES
-    if not says_so or shared < MIN_SHARE * fewest:
+    if not says_so or pair.share < MIN_SHARE:
         return DOUBT if found is not None else NO
-    return YES if shared > 1 else DOUBT
+    return YES if pair.shared > 1 else DOUBT
 
 
 def _has_other_value(new: Values, old: Values) -> bool:

@@ -4,13 +4,14 @@ First step of the write path for conversations. Rules, no model. Where it is dec
 
 | source | decision |
 |---|---|
-| a sentence of the user | `rules.rule_for` (a rule fits and no exception applies), then `statements.statement` |
-| a passage of an agent, a bullet of a host's summary | `evidence.judge` (points), then `Conversation._is_over` |
+| a sentence of the user | `grammar.read` (marks), `said.statements_in` (points), `sorts.sort_of` (told or proposed) |
+| a passage of an agent, a bullet of a host's summary | `evidence.judge` (points) |
+| what the user said before | `last_word.overrules` ends it, or makes it a proposal |
 | an error that went away | `failures.Failures.ran`, then `resolutions.fix_of` |
 | a command that works | `commands.Commands.worth_keeping` |
 
-Rule: one draft is one statement that can be understood alone, in its speaker's words, with the names of the rules that
-chose it. Tool output is never a statement. A miss costs little; a memory full of chatter is worth nothing.
+`Conversation` proposes the best of them. Rule: one draft is one statement that can be understood alone, in its
+speaker's words, with the names of the rules that chose it. Tool output is never a statement.
 """
 
 from collections.abc import Callable, Sequence

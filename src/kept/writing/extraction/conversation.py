@@ -25,7 +25,7 @@ from kept.writing.extraction.gist import Gist
 from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
 from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import lowered, rules
-from kept.writing.extraction.said import Context, Statement, statements_in
+from kept.writing.extraction.said import Before, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words
 from kept.writing.extraction.topics import topics_in
 from kept.writing.grammar import read as read_sentence
@@ -40,6 +40,7 @@ FIX_POINTS = 12  # of an error with its fix: always proposed
 MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MIN_ASKED_THINGS = 2
 MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
+MIN_NAME_CHARS = 3  # of a name that is looked for in replaced code
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -76,8 +77,7 @@ class ExtractedDraft(Struct, frozen=True):
 
 
 class _Found(Struct):
-    """Something that could be proposed: its points, its place in the order of reading, and if the session overruled "
-    "it."""
+    """Something that could be proposed: its points, its place in the order of reading, and if it is overruled."""
 
     content: str
     message: Message
@@ -88,8 +88,14 @@ class _Found(Struct):
     statement: Statement | None = None
     judged: JudgedPassage | None = None
     fix: tuple[ExtractedDraft, ...] = ()
+    corrects: tuple[ExtractedDraft, ...] = ()  # the fix in whose place the user says this
     is_over: bool = False
     is_doubtful: bool = False
+
+    @property
+    def said(self) -> str:
+        """Return its words, without the context that explains them."""
+        return self.statement.said if self.statement else self.content
 
 
 class Conversation:
@@ -102,7 +108,7 @@ class Conversation:
         self._failures = Failures()
         self._commands = Commands()
         self._calls: deque[Message] = deque()  # tool calls whose result has not come yet
-        self._context = Context()
+        self._heard = Before()
         self._turn = 0
         self._found: list[_Found] = []
         self._touched: dict[int, dict[str, None]] = {}  # files by turn
@@ -146,11 +152,11 @@ class Conversation:
         self._turn += 1
         self._request, self._is_interrupted = (message, read[0].text), False
         before = len(self._found)
-        for statement in statements_in(message, read, self._context, is_chat=self._is_chat):
+        for statement in statements_in(message, read, self._heard, is_chat=self._is_chat):
             found = self._add(statement.content, message, statement.points, statement=statement)
             self._overrule(found, statement, before)
-        self._context.own_question = _last_question(read) or self._context.own_question
-        self._context.agent = self._context.asked = self._context.question = ""
+        self._heard.own_question = _last_question(read) or self._heard.own_question
+        self._heard.agent = self._heard.asked = self._heard.question = ""
 
     def _add(self, content: str, message: Message, points: float, **about: Any) -> _Found:
         found = _Found(content, message, points, len(self._found), self._turn, values_of(content), **about)
@@ -159,20 +165,20 @@ class Conversation:
 
     def _overrule(self, later: _Found, statement: Statement, of_message: int) -> None:
         """Drop what this statement ends: earlier statements of the user, and passages of the agent."""
-        mine = [each for each in self._found[: later.place] if each.statement is not None]
+        mine = next((each for each in reversed(self._found[: later.place]) if each.statement is not None), None)
         new, over = values_of(statement.said), over_in(statement.said)
         for each in self._found[: later.place]:
             is_about = new.may_meet(each.values, over)
             is_recent = each.turn >= later.turn - 1
             if each.is_over or each.message.id == later.message.id or not (is_recent or is_about):
                 continue
-            is_next = bool(mine) and each is mine[-1] and each.place >= of_message - 1
-            answer = overrules(statement.said, each.statement.said if each.statement else each.content, is_next=is_next)
-            is_questioned = (
-                each.statement is None and each.turn == later.turn - 1 and _questions(statement, each, is_about)
-            )
-            each.is_over |= answer == YES or (is_questioned and bool(each.fix))
+            is_next = each is mine and each.place >= of_message - 1
+            answer = overrules(statement.said, each.said, is_next=is_next)
+            is_questioned = each.turn == later.turn - 1 and _questions(statement, each, is_about)
             each.is_doubtful |= answer != NO or is_questioned
+            if answer == YES or (is_questioned and each.fix):
+                each.is_over = True
+                later.corrects = each.fix or later.corrects
 
     # ---- the agent ----
 
@@ -190,8 +196,8 @@ class Conversation:
         spoken = [sentence for passage in read for sentence in passage.sentences]
         if spoken:
             question = _last_question(read)
-            self._context.agent, self._context.asked = spoken[-1], " ".join(spoken)
-            self._context.question = question
+            self._heard.agent, self._heard.asked = spoken[-1], " ".join(spoken)
+            self._heard.question = question
 
     def _take_back(self, read: Sequence[Passage]) -> None:
         """Drop the findings that the agent itself calls wrong, and the open ends that it reports as done."""
@@ -219,11 +225,12 @@ class Conversation:
         """Return what has the most points, none twice, in the order of reading."""
         most = min(MAX_PROPOSALS - commands, max(MIN_PROPOSALS, -(-len(self._messages) // MESSAGES_PER_PROPOSAL)))
         pool = [each for each in self._found if not each.is_over and each.points >= MIN_POINTS]
-        chosen: list[_Found] = []
+        chosen, taken = list[_Found](), 0
         from_message: Counter[str] = Counter()
-        while pool and sum(len(each.fix) or 1 for each in chosen) < most:
+        while pool := pool if taken < most else list(filter(_is_order, pool)):
             best = max(pool, key=lambda each: (each.points - from_message[each.message.id], each.place))
             chosen.append(best)
+            taken += len(best.fix) or 1
             from_message[best.message.id] += 1  # a message that was heard already has less to add
             gist = Gist.of(best.content)
             pool = [each for each in pool if each is not best and not gist.says(Gist.of(each.content))]
@@ -236,19 +243,22 @@ class Conversation:
         statement = found.statement
         assert statement is not None
         content = dated(finished(own_words(statement.content, by_user=True)), found.message.at)
-        kind = sorts.kind_of(statement)
+        kind = "error" if found.corrects else sorts.kind_of(statement)
         importance = by_kind(IMPORTANCE_BY_KIND, kind)
+        fixed = {key: value for each in found.corrects for key, value in (each.draft.data or {}).items()}
+        tags = (CORRECTION,) * statement.has(*_CORRECTING) + (FIX,) * bool(fixed)
         return _extracted(
             found.message,
             content,
             kind,
             USER_WARNING_IMPORTANCE if kind == "warning" else importance,
             USER_CONFIDENCE,
-            sort=sorts.sort_of(statement, is_doubtful=found.is_doubtful),
+            sort=sorts.FIX if fixed else sorts.sort_of(statement, is_doubtful=found.is_doubtful),
             rules=sorted(statement.marks),
             signals=(USER_INTENT,),
+            data={"signature": fixed["signature"]} if fixed else None,
             files=self._files_of(found),
-            tags=(*((CORRECTION,) if statement.has(*_CORRECTING) else ()), *(_tags(content) or topics_in(content))),
+            tags=(*tags, *(_tags(content) or topics_in(content))),
         )
 
     def _files_of(self, found: _Found) -> tuple[str, ...]:
@@ -293,6 +303,15 @@ class Conversation:
             path, lines = self._edits.add(edit)
             self._failures.changed(path, lines)
             self._touched.setdefault(self._turn, {})[path] = None
+            self._outdate(path, edit.old or "")
+
+    def _outdate(self, path: str, old: str) -> None:
+        """Drop the findings of this turn about code that an edit has replaced: a mended defect is no fact."""
+        file = path.rpartition("/")[2]
+        for each in self._found:
+            if each.judged is not None and each.turn == self._turn and not each.is_over:
+                names = names_in(each.content)
+                each.is_over = any(file in name or (len(name) > MIN_NAME_CHARS and name in old) for name in names)
 
     def _read_result(self, message: Message) -> None:
         if message.name == CONTEXT:  # it answers no call
@@ -369,6 +388,13 @@ class Conversation:
             trust="agent",
             **fields,
         )
+
+
+def _is_order(found: _Found) -> bool:
+    """Return True for an explicit order of the user that stands: no limit of proposals drops it."""
+    if found.statement is None or not found.statement.has("standing", "recalls", "warns"):
+        return False
+    return sorts.sort_of(found.statement, is_doubtful=found.is_doubtful) != sorts.STATEMENT
 
 
 def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:

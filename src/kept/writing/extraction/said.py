@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kept.model import Message
 from kept.text import compiled
-from kept.writing.extraction.answers import chosen_option, options_in
+from kept.writing.extraction.choices import choice_of, options_in
 from kept.writing.extraction.evidence import names_in
 from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.statements import finished, is_only_emphasis
@@ -75,7 +75,7 @@ class Statement(Struct, frozen=True):
         return not self.marks.isdisjoint(names)
 
 
-class Context(Struct):
+class Before(Struct):
     """What was said before a message of the user: by the agent, and the user's last question."""
 
     agent: str = ""  # the last sentence
@@ -85,26 +85,34 @@ class Context(Struct):
 
 
 def statements_in(
-    message: Message, read_passages: Sequence[Passage], context: Context, *, is_chat: bool
+    message: Message, read_passages: Sequence[Passage], heard: Before, *, is_chat: bool
 ) -> Iterator[Statement]:
     """Return the statements of a message."""
-    before = ""
+    last = ""
     is_first = True
     first = read(read_passages[0].sentences[0])
-    if first.act == "reacts" and (answer := _answer(first.text, context)) and answer.sort == "option":
+    if first.act == "reacts" and (answer := _answer(first.text, heard)) and answer.sort == "option":
         marks = {"states", "answer", "option", *first.marks}  # "the latter please"
         yield Statement(answer.text, first.text, message, frozenset(marks), _points(answer.text, marks))
     for passage in read_passages:
         for text, marks in _thoughts(passage, is_chat=is_chat):
-            answer = _answer(text, context) if is_first else None
+            answer = _answer(text, heard) if is_first else None
             is_first = False
-            content, needs = (answer.text, False) if answer else _understandable(text, marks, before, context)
+            content, needs = (answer.text, False) if answer else _understandable(text, marks, last, heard)
             marks |= {"answer", answer.sort} if answer else set()
             marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
-            content = content.replace(ELISION, "").strip() if _is_own(content, marks) else ""
-            if "asks" not in marks and content and len(content) <= MAX_CHARS:
-                yield Statement(content, text, message, frozenset(marks), _points(text, marks), needs)
-            before = text
+            if content := _kept_of(content, marks):
+                weighed = content if "?" in content else text  # a question gives a short answer its weight
+                yield Statement(content, text, message, frozenset(marks), _points(weighed, marks), needs)
+            last = text
+
+
+def _kept_of(content: str, marks: set[str]) -> str:
+    """Return the user's own words of a thought; nothing of a question or of a text that is too long."""
+    if "asks" in marks or not _is_own(content, marks):
+        return ""
+    own = content.replace(ELISION, "").strip()
+    return own if len(own) <= MAX_CHARS else ""
 
 
 def _is_own(content: str, marks: set[str]) -> bool:
@@ -120,6 +128,7 @@ def _is_about_self(marks: set[str]) -> bool:
 
 def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str]]]:
     """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
+    above = read(passage.subject).marks & {"decides", "warns"} if passage.subject else frozenset()  # "Decisions"
     text, marks, carried = "", set[str](), frozenset[str]()  # carried: "That's wrong." before what is right
     for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
         if sentence.rstrip(f" {ELISION}").endswith((":", "：")):
@@ -136,7 +145,7 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
             yield finished(text), marks
         text, marks = "", set()
         if found.act in ("states", "orders"):
-            text, marks = found.text, {found.act, *found.marks, *carried}
+            text, marks = found.text, {found.act, *found.marks, *carried, *above}
         carried = found.marks & {"objects", "undo"} if found.act == "reacts" else frozenset()
         if found.act == "asks":
             yield sentence, {"asks"}
@@ -166,31 +175,30 @@ class Answer(NamedTuple):
     sort: str
 
 
-def _answer(text: str, context: Context) -> Answer | None:
+def _answer(text: str, heard: Before) -> Answer | None:
     """Return an answer with its question and the text of its option; None if the text answers nothing."""
-    question = (context.question or context.own_question)[-MAX_CONTEXT_CHARS:]
+    question = (heard.question or heard.own_question)[-MAX_CONTEXT_CHARS:]
     is_short = len(text.split(".")[0].split(",")[0].split()) <= SHORT_WORDS
-    if is_short and (chosen := chosen_option(text, options_in(context.asked))):
-        option, rest = chosen
-        parts = (question, finished(option), finished(rest) if len(rest) > MIN_REST_CHARS else "")
-        return Answer(" ".join(filter(None, parts)), "option")
+    if is_short and (choice := choice_of(text, options_in(heard.asked))):
+        parts = (question, finished(choice.option), finished(choice.rest) if len(choice.rest) > MIN_REST_CHARS else "")
+        return Answer(" ".join(filter(None, parts)), "option" if choice.is_sure else "fragment")
     is_fragment = len(text.split()) <= SHORT_WORDS and bool(things_in(text))
-    if context.question and is_fragment and not read(text).has("first_person"):
+    if heard.question and is_fragment and not read(text).has("first_person"):
         return Answer(f"{question} {text}", "fragment")
     return None
 
 
-def _understandable(text: str, marks: set[str], before: str, context: Context) -> tuple[str, bool]:
+def _understandable(text: str, marks: set[str], last: str, heard: Before) -> tuple[str, bool]:
     """Return the text with what it points to, and whether that is another speaker's."""
     is_clear = len(things_in(text)) >= MIN_THINGS or not marks.isdisjoint(_SAYS_ENOUGH)
     if is_clear and "points_back" not in marks and not compiled(_PRONOUN_OBJECT).search(text):
         return text, False
-    if before and not before.endswith("?"):
-        return f"{finished(before)} {text}", False
-    if "points_back" not in marks and len(things_in(text)) and not context.agent:
+    if last and not last.endswith("?"):
+        return f"{finished(last)} {text}", False
+    if "points_back" not in marks and len(things_in(text)) and not heard.agent:
         return text, False
-    is_vague = not context.agent or read(context.agent).has("points_back")
-    around = context.question or (context.own_question if is_vague else "") or context.agent
+    is_vague = not heard.agent or read(heard.agent).has("points_back")
+    around = heard.question or (heard.own_question if is_vague else "") or heard.agent
     return (f"{around[-MAX_CONTEXT_CHARS:]} {text}", True) if around else (text, "points_back" in marks)
 
 

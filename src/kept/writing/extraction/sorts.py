@@ -6,17 +6,24 @@ Used by extraction. Rule: only what a listener would act on without asking back 
 from kept.proposals import ABOUT_SELF, COMMAND, EVIDENT, FINDING, FIX, STANDING_ORDER, STATEMENT
 from kept.text import compiled
 from kept.writing.extraction.said import Statement
+from kept.writing.last_word import things_in
 
 __all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "STATEMENT", "kind_of", "sort_of"]
 
+EXPLICIT = ("recalls", "warns", "standing", "contrasts", "prohibits", "names_self", "option")
+MIN_THINGS = 2  # that a statement must name to be understood alone, unless it is explicit
 RULE_MARKS = ("standing", "prohibits", "rule", "reason", "decides", "change", "contrasts")
-_STATES = r"(?i)\b(?:is|are|was|were|runs?|uses?|has|have|lives?|goes|comes|reads?|deploy|port|version|branch)\b|'s\b"
+_STATES = (
+    r"(?i)\b(?:is|are|was|were|runs|uses|we (?:use|run|deploy)|has|have|lives?|goes|comes|reads|port|branch)\b|'s\b"
+)
 MAX_ORDER_CHARS = 160  # a longer text describes a task
 
 
 def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
     """Return the sort of a statement of the user."""
     if is_doubtful or statement.needs_context or statement.has("guess", "fleeting"):
+        return STATEMENT
+    if not statement.has(*EXPLICIT) and len(things_in(statement.content)) < MIN_THINGS:
         return STATEMENT
     if statement.has("personal"):
         return ABOUT_SELF

@@ -4,6 +4,7 @@ Used by extraction. Rule: an answer is kept with the text of its option and the 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kept.text import compiled, sentences
 from kept.writing.last_word import things_in
@@ -25,7 +26,7 @@ _CHOICE = (
     r"|{last})(?: one| option)?\b)"
 ).format(ordinals="|".join(_ORDINALS), last=_LAST)
 _EITHER = (
-    r"(?i)(?:\beither\b|\bentweder\b)?\s*(?P<left>[^,.:;?]{3,60}?)(?:,[^?]{0,60}?)?,? (?:or|oder|ou) "
+    r"(?i)(?:\beither\b|\bentweder\b)?\s*(?<!\w)(?P<left>[^\s,.:;?][^,.:;?]{2,60}?)(?:,[^?]{0,60}?)?,? (?:or|oder|ou) "
     r"(?P<right>[^,.;?]{3,90})"
 )
 
@@ -44,15 +45,23 @@ def options_in(asked: str) -> list[str]:
     return [either["left"].strip(), either["right"].strip()] if either else []
 
 
-def chosen_option(answer: str, options: Sequence[str]) -> tuple[str, str] | None:
-    """Return the option that an answer chooses, and the rest of the answer; None if it chooses none."""
+class Choice(NamedTuple):
+    """The option that an answer chooses, the rest of the answer, and whether it names nothing but that option."""
+
+    option: str
+    rest: str
+    is_sure: bool = True
+
+
+def choice_of(answer: str, options: Sequence[str]) -> Choice | None:
+    """Return the choice that an answer makes; None if it chooses none of the options."""
     if len(options) < 2:
         return None
     choice = compiled(_CHOICE).match(answer)
     if choice is None:
         return _named_option(answer, options)
     number = _number_of(choice["sign"], choice["word"], len(options))
-    return (options[number], answer[choice.end() :].lstrip(" ,.:;!—–-")) if number < len(options) else None
+    return Choice(options[number], answer[choice.end() :].lstrip(" ,.:;!—–-")) if number < len(options) else None
 
 
 def _number_of(sign: str | None, word: str | None, count: int) -> int:
@@ -65,13 +74,14 @@ def _number_of(sign: str | None, word: str | None, count: int) -> int:
     )
 
 
-def _named_option(answer: str, options: Sequence[str]) -> tuple[str, str] | None:
+def _named_option(answer: str, options: Sequence[str]) -> Choice | None:
     """Return the one option that shares a word with a short answer."""
     head, _, rest = answer.partition(".") if ". " in answer else answer.partition(",")
     if len(head.split()) > MAX_ANSWER_WORDS:
         return None
-    sharing = [option for option in options if things_in(head) & things_in(option)]
-    return (sharing[0], rest.strip()) if len(sharing) == 1 else None
+    named = things_in(head)
+    sharing = [option for option in options if named & things_in(option)]
+    return Choice(sharing[0], rest.strip(), named <= things_in(sharing[0])) if len(sharing) == 1 else None
 
 
 def _first_thought(option: str) -> str:
