@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from textwrap import dedent
 
 import pytest
 from hypothesis import given, settings
@@ -292,6 +293,26 @@ def test_of_a_long_report_only_the_best_passages_are_kept() -> None:
     found = kept_of_assistant("\n".join(f"- {line}" for line in [*weak, strong]))
     assert len(found) <= 3
     assert ("discovery", strong) in found
+
+
+def test_the_items_of_one_list_are_proposed_together() -> None:
+    report = """
+    ### Deployment order
+
+    - `migrate.sh` has to be run before the workers start, because they read `schema_version`
+    - the `edge` workers restart in pairs
+    - `api` comes last, otherwise it rejects tokens of the old `issuer`
+
+    ### Cache
+
+    - `redis.conf` must not be edited on the host
+    """
+    kept_texts = [text for _, text in kept(*ran("ls", "deploy"), assistant(dedent(report)))]
+    assert kept_texts == [
+        "Deployment order: `migrate.sh` has to be run before the workers start, because they read `schema_version`. "
+        "`api` comes last, otherwise it rejects tokens of the old `issuer`.",
+        "Cache: `redis.conf` must not be edited on the host.",
+    ]
 
 
 def test_what_was_said_once_is_not_kept_again_in_other_words() -> None:

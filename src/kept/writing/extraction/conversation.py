@@ -39,7 +39,6 @@ MESSAGES_PER_PROPOSAL = 2  # a short session has few
 FIX_POINTS = 12  # of an error with its fix: always proposed
 MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MIN_ASKED_THINGS = 2
-MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
 
@@ -105,6 +104,7 @@ class Conversation:
         self._context = Context()
         self._turn = 0
         self._found: list[_Found] = []
+        self._judged: dict[str, list[JudgedPassage]] = {}  # by message: what may be told
         self._touched: dict[int, dict[str, None]] = {}  # files by turn
         self._request: tuple[Message, str] | None = None  # the user's last one
         self._is_interrupted = False  # the work on it
@@ -171,7 +171,8 @@ class Conversation:
             is_questioned = (
                 each.statement is None and each.turn == later.turn - 1 and _questions(statement, each, is_about)
             )
-            each.is_over |= answer == YES or (is_questioned and bool(each.fix))
+            is_ended = answer == YES and each.judged is None  # what an agent found is only doubtful then
+            each.is_over |= is_ended or (is_questioned and bool(each.fix))
             each.is_doubtful |= answer != NO or is_questioned
 
     # ---- the agent ----
@@ -209,9 +210,10 @@ class Conversation:
 
     def _judge(self, message: Message, read: Sequence[Passage]) -> None:
         """Collect the passages with enough evidence."""
-        for judged in filter(None, map(judge, read)):
+        self._judged[message.id] = [each for each in map(judge, read) if each is not None]
+        for judged in self._judged[message.id]:
             if judged.points >= MIN_POINTS:
-                self._add(_in_full(judged), message, judged.points, judged=judged)
+                self._add(evidence.worded([judged]), message, judged.points, judged=judged)
 
     # ---- what is proposed ----
 
@@ -223,11 +225,21 @@ class Conversation:
         from_message: Counter[str] = Counter()
         while pool and sum(len(each.fix) or 1 for each in chosen) < most:
             best = max(pool, key=lambda each: (each.points - from_message[each.message.id], each.place))
-            chosen.append(best)
+            pool.remove(best)
+            items = self._items_beside(best)
+            chosen.append(replace(best, content=evidence.worded(items)) if len(items) > 1 else best)
             from_message[best.message.id] += 1  # a message that was heard already has less to add
-            gist = Gist.of(best.content)
-            pool = [each for each in pool if each is not best and not gist.says(Gist.of(each.content))]
+            gist = Gist.of(chosen[-1].content)
+            pool = [each for each in pool if each.judged not in items and not gist.says(Gist.of(each.content))]
         return sorted(chosen, key=lambda each: each.place)
+
+    def _items_beside(self, found: _Found) -> list[JudgedPassage]:
+        """Return a finding and the items of its list that fit beside it, each once in a session."""
+        if found.judged is None:
+            return []
+        items = evidence.of_one_list(found.judged, self._judged[found.message.id])
+        self._judged[found.message.id] = [each for each in self._judged[found.message.id] if each not in items]
+        return items
 
     def _proposed(self, found: _Found) -> ExtractedDraft:
         return self._reported(found, found.judged) if found.judged is not None else self._stated(found)
@@ -260,7 +272,6 @@ class Conversation:
         kind, tags = evidence.kind_of(judged)
         is_headless = judged.passage.is_item and not judged.passage.subject and compiled(_NO_SUBJECT).match(content)
         is_sure = not found.is_doubtful and not self._is_chat and not is_headless
-        is_evident = judged.points >= evidence.EVIDENT and is_sure
         share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
         return _extracted(
             found.message,
@@ -268,7 +279,7 @@ class Conversation:
             kind,
             round(by_kind(IMPORTANCE_BY_KIND, kind) * min(1.0, share), 3),
             AGENT_CONFIDENCE,
-            sort=sorts.EVIDENT if is_evident else sorts.FINDING,
+            sort=sorts.EVIDENT if judged.is_evident and is_sure else sorts.FINDING,
             rules=judged.features,
             files=self._edits.files_named(content),
             tags=(*tags, *_tags(content)),
@@ -391,18 +402,6 @@ def _close_open_ends(report: Gist, findings: Sequence[_Found]) -> None:
     for found in findings:
         if rules()["open_end"].fits(lowered(found.content)):
             found.is_over |= report.corrects(Gist.of(found.content))
-
-
-def _in_full(judged: JudgedPassage) -> str:
-    """Return the passage, or its best part if it is long, with the heading that names its subject."""
-    passage = judged.passage
-    is_whole = len(judged.content) < MOST_OF_A_PASSAGE * len(passage.text) <= MOST_OF_A_PASSAGE * evidence.MAX_CHARS
-    content = own_words(passage.text if is_whole else judged.content)
-    head = passage.subject
-    is_named = not head or head.lower() in content.lower() or rules()["dull_heading"].fits(lowered(head))
-    if is_named or len(head) + len(content) > MAX_CHARS:
-        return content
-    return f"{head}: {content[:1].lower() if content[1:2].islower() else content[:1]}{content[1:]}"
 
 
 def _extracted(

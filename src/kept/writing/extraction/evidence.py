@@ -14,25 +14,18 @@ from msgspec import Struct
 from kept.text import compiled
 from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.rules import lowered, rules
-from kept.writing.extraction.statements import without_praise
+from kept.writing.extraction.statements import finished, own_words, without_praise
 
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MIN_CHARS = 40
+MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
 THRESHOLD = 6
-EVIDENT = 9  # that many are told without a judge
+EVIDENT = 8  # that many are told without a judge
 
-# The features for and against a passage. Round numbers: two good reasons and a name from code are enough.
-POINTS = {
-    "names_code": 2,  # an identifier, a path, a command, a flag, a version: words that a search finds again
-    "names_much_code": 2,
-    "reason": 2,
-    "limit": 2,  # something does not work, or only under a condition
-    "finding": 2,
-    "place": 2,
-    "choice": 3,
-    "working_command": 1,
-    "dull_heading": -2,  # "Verification", "Files changed"
-}
+FEATURE_POINTS = 2  # of each feature: no one of them says more than another
+# The first and the second name from code: words that a search finds again. The others are rules of `cues.txt`.
+_BY_NAMES = ("names_code", "names_much_code")
+_CUES = ("finding", "place", "choice", "working_command")
 _WORDS_AND_CODE = r"`[^`\n]{2,120}`|[^\s`]+"
 _NAME = (
     r"(?:~|\.{1,2}|\w+)?/[\w.@+#-]{1,60}(?:/[\w.@+#-]{0,60})+(?::[\d-]+)?"  # a path: two slashes,
@@ -59,6 +52,11 @@ class JudgedPassage(Struct, frozen=True):
     def has(self, name: str) -> bool:
         return name in self.features
 
+    @property
+    def is_evident(self) -> bool:
+        """Return True if it can be told without a judge: names, a reason and a limit alone may be a mere event."""
+        return self.points >= EVIDENT and any(map(self.has, _CUES))
+
 
 @lru_cache(maxsize=512)  # asked for points, tags and comparison of the same statement
 def names_in(text: str) -> tuple[str, ...]:
@@ -84,10 +82,10 @@ def judge(passage: Passage) -> JudgedPassage | None:
         content = " ".join(told)
     if len(content) < MIN_CHARS or content.endswith("?"):
         return None
-    features = _features(content, passage.headings)
+    features = _features(content)
     if content.endswith(":") and ("finding" not in features or compiled(_INTRODUCES).search(content)):
         return None
-    return JudgedPassage(content, sum(POINTS[name] for name in features), tuple(features), passage)
+    return JudgedPassage(content, FEATURE_POINTS * len(features), tuple(features), passage)
 
 
 def _without_process(sentences: Sequence[str]) -> list[str]:
@@ -106,17 +104,13 @@ def _best_part(sentences: Sequence[str]) -> list[str]:
             if sum(map(len, run)) + len(run) + len(sentence) > MAX_CHARS:
                 break
             run.append(sentence)
-            points = sum(POINTS[name] for name in _features(" ".join(run), ()))
+            points = len(_features(" ".join(run)))
             if points > most:
                 best, most = list(run), points
     return best
 
 
-_BY_NAMES = ("names_code", "names_much_code")  # for the first name from code, and for the second
-_MORE = ("finding", "place", "choice", "working_command")
-
-
-def _features(content: str, headings: Sequence[str]) -> list[str]:
+def _features(content: str) -> list[str]:
     """Return the names of the features that a text has."""
     known = rules()
     said = lowered(content)
@@ -124,11 +118,41 @@ def _features(content: str, headings: Sequence[str]) -> list[str]:
     features = [name for name in ("reason", "limit") if known[name].fits(said)]
     if not names and not features:
         return []  # nothing to look up and no reason: never enough points
-    features += [name for name in _MORE if known[name].fits(said)]
-    features += _BY_NAMES[: len(names)]
-    if any(known["dull_heading"].fits(lowered(heading)) for heading in headings):
-        features.append("dull_heading")
-    return features
+    features += [name for name in _CUES if known[name].fits(said)]
+    return [*features, *_BY_NAMES[: len(names)]]
+
+
+def of_one_list(judged: JudgedPassage, of_message: Sequence[JudgedPassage]) -> list[JudgedPassage]:
+    """Return a passage and, if it is an item, the nearest items of its list that fit: together they are a thought."""
+    chosen, subject = [judged], judged.passage.subject
+    if not judged.passage.is_item or not subject:
+        return chosen
+    place = of_message.index(judged)
+    size = len(subject) + len(judged.content)
+    for at in sorted(range(len(of_message)), key=lambda at: abs(at - place)):
+        each = of_message[at]
+        is_item = each.passage.is_item and each.passage.subject == subject and each is not judged
+        if is_item and size + len(each.content) < MAX_CHARS:
+            chosen.append(each)
+            size += len(each.content) + 1
+    return sorted(chosen, key=of_message.index)
+
+
+def worded(items: Sequence[JudgedPassage]) -> str:
+    """Return the text of a passage, or of the items of one list, with the heading that names its subject."""
+    parts = [_own_part(each) for each in items]
+    content = " ".join(map(finished, parts)) if len(parts) > 1 else parts[0]
+    head = items[0].passage.subject
+    if not head or head.lower() in content.lower() or len(head) + len(content) > MAX_CHARS:
+        return content
+    return f"{head}: {content[:1].lower() if content[1:2].islower() else content[:1]}{content[1:]}"
+
+
+def _own_part(judged: JudgedPassage) -> str:
+    """Return the passage, or its best part if it is long."""
+    text, part = judged.passage.text, judged.content
+    is_whole = len(part) < MOST_OF_A_PASSAGE * len(text) <= MOST_OF_A_PASSAGE * MAX_CHARS
+    return own_words(text if is_whole else part)
 
 
 # The kind of a passage, by the first feature that it has.
