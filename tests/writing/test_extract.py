@@ -270,8 +270,6 @@ def test_what_an_agent_found_is_kept_if_it_names_code_and_says_why(said: str, ki
         "All 49 tests in `tests/vat.spec.ts` pass, because `rate` has a default.",
         "Want me to wire `rateOf` into `vat.ts`, so that it does not fail?",
         "I see the linter error in `vat.ts`, we need to add `rate` to `TaxOptions` because it is required.",
-        "`vat.ts` is tracked by git and hasn't changed since the last commit, so `rate` is not lost.",
-        "Task `#12` is marked as IN-REVIEW in `tasks.md`, which means it cannot be changed.",
         "The leak in `pool.ts` was not ours, so it is in its own commit `2bcd462f1`.",
         "It's hard to say why `vat.ts` fails, because `rate` is not logged; my guess is the locale.",
     ],
@@ -608,6 +606,39 @@ def test_another_sub_command_is_no_other_way_to_call_it() -> None:
 
 def test_a_command_that_nothing_names_resolved_nothing() -> None:
     assert extract([*NO_REDIS, *ran("python scripts/report.py", "written"), *NPM_PASSES]) == []
+
+
+def test_an_explanation_of_other_work_in_the_changed_file_is_no_fix() -> None:
+    why = assistant("The line in `src/vat.py` is too long, because the formatter was never run.")
+    tidied = edited("/home/mk/app/src/vat.py", "LONGEST = 120", "LONGEST = 80")
+    found = extract([*FAILING_WITH_A_NAME, why, *tidied, *PASSING])
+    assert [each for each in found if each.draft.kind == "error"] == []
+
+
+def test_a_set_up_does_not_fix_a_failed_assertion() -> None:
+    failing = ran("pytest tests/test_vat.py -q", "E   AssertionError: assert 3 == 4\n1 failed")
+    assert extract([*failing, *ran("mkdir reports", ""), *PASSING]) == []
+
+
+def test_a_comment_is_no_line_of_a_fix() -> None:
+    change = edited("/home/mk/app/src/vat.py", "# Outside the EU\nrate = rate or 0", "rate = rate")
+    assert kept(*FAILING, *change, *PASSING) == [
+        ("error", "`pytest tests/test_vat.py -q` failed until src/vat.py changed: `rate = rate or 0`.")
+    ]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "database is locked",
+        "sqlite: database is locked (5)",
+        "listen tcp :8080: bind: address already in use",
+        "connect: connection refused",
+    ],
+)
+def test_a_state_that_stops_a_command_is_an_error_without_the_word(output: str) -> None:
+    found = kept(*ran("make seed", output), *ran("pkill -f devserver", ""), *ran("make seed", "40 rows"))
+    assert ("error", "`make seed` failed until `pkill -f devserver` was run.") in found
 
 
 def test_an_error_is_kept_with_what_made_it_go_away() -> None:

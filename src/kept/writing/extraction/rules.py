@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 # These rules together are the rule `passing`, which is asked of every sentence of an agent.
-PASSING = ("plan", "process", "guess", "results")
+PASSING = ("plan", "process", "guess")
 _WELL_END = r"[,.:!—–-]* )*"  # of <well>: words that may stand before a way to say something
 _CUES = Path(__file__).parent / "cues.txt"
 
