@@ -24,7 +24,6 @@ from kept.writing.extraction.failures import Failure, Failures, command_in, is_t
 from kept.writing.extraction.gist import Gist
 from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
 from kept.writing.extraction.resolutions import fix_of
-from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words
 from kept.writing.extraction.topics import topics_in
@@ -186,24 +185,12 @@ class Conversation:
                 [(each, message) for each in causes if not read_sentence(own_words(each)).has("points_back")]
             )
         self._is_interrupted = False
-        self._take_back(read)
         self._judge(message, read)
         spoken = [sentence for passage in read for sentence in passage.sentences]
         if spoken:
             question = _last_question(read)
             self._context.agent, self._context.asked = spoken[-1], " ".join(spoken)
             self._context.question = question
-
-    def _take_back(self, read: Sequence[Passage]) -> None:
-        """Drop the findings that the agent itself calls wrong, and the open ends that it reports as done."""
-        known = rules()
-        findings = [each for each in self._found if each.judged is not None]
-        for sentence in (each for passage in read for each in passage.sentences) if findings else ():
-            said = lowered(sentence)
-            if known["corrects"].fits(said):
-                _call_wrong(things_in(sentence), [each for each in findings if each.turn >= self._turn - 1])
-            elif known["done"].fits(said) and not known["open_end"].fits(said):
-                _close_open_ends(Gist.of(sentence), findings)
 
     def _read_summary(self, message: Message) -> None:
         self._judge(message, noted_passages(message.content))
@@ -390,18 +377,6 @@ def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:
         return True
     is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
     return bool(found.fix) and is_instead
-
-
-def _call_wrong(things: frozenset[str], findings: Sequence[_Found]) -> None:
-    for found in findings:
-        found.is_doubtful = True
-        found.is_over |= not things.isdisjoint(found.values.things)
-
-
-def _close_open_ends(report: Gist, findings: Sequence[_Found]) -> None:
-    for found in findings:
-        if rules()["open_end"].fits(lowered(found.content)):
-            found.is_over |= report.corrects(Gist.of(found.content))
 
 
 def _extracted(

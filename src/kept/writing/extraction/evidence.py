@@ -17,7 +17,6 @@ from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.statements import finished, own_words, without_praise
 
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
-MIN_CHARS = 40
 MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
 THRESHOLD = 6
 EVIDENT = 8  # that many are told without a judge
@@ -77,10 +76,7 @@ def judge(passage: Passage) -> JudgedPassage | None:
     """Give a passage of an agent its points; None if nothing of it could be kept."""
     told = _without_process(passage.sentences)
     content = " ".join(told)
-    if not content or len(content) > MAX_CHARS:
-        told = _best_part(told)
-        content = " ".join(told)
-    if len(content) < MIN_CHARS or content.endswith("?"):
+    if not content or len(content) > MAX_CHARS or content.endswith("?"):
         return None
     features = _features(content)
     if content.endswith(":") and ("finding" not in features or compiled(_INTRODUCES).search(content)):
@@ -92,22 +88,6 @@ def _without_process(sentences: Sequence[str]) -> list[str]:
     passing = rules()["passing"]
     told = (without_praise(each) for each in sentences if not each.endswith("?"))
     return [each for each in told if not passing.fits(lowered(each))]
-
-
-def _best_part(sentences: Sequence[str]) -> list[str]:
-    """Return the run of sentences within the limit that has the most points."""
-    best: list[str] = []
-    most = 0
-    for start in range(len(sentences)):
-        run: list[str] = []
-        for sentence in sentences[start : start + 4]:
-            if sum(map(len, run)) + len(run) + len(sentence) > MAX_CHARS:
-                break
-            run.append(sentence)
-            points = len(_features(" ".join(run)))
-            if points > most:
-                best, most = list(run), points
-    return best
 
 
 def _features(content: str) -> list[str]:
