@@ -440,13 +440,6 @@ def test_the_message_of_a_commit_is_no_command() -> None:
     assert extract(commits) == []
 
 
-def test_the_projects_own_program_is_kept_with_its_sub_commands() -> None:
-    calls = [message for sub in ("ready", "show", "close", "sync") for message in ran(f"bd {sub}", "ok")]
-    assert kept(*calls) == [
-        ("convention", "The project uses the program `bd`: `bd ready`, `bd show`, `bd close`, `bd sync`.")
-    ]
-
-
 # References
 
 

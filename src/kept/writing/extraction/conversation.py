@@ -104,7 +104,6 @@ class Conversation:
         self._turn = 0
         self._found: list[_Found] = []
         self._judged: dict[str, list[JudgedPassage]] = {}  # by message: what may be told
-        self._touched: dict[int, dict[str, None]] = {}  # files by turn
         self._request: tuple[Message, str] | None = None  # the user's last one
         self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
@@ -246,19 +245,16 @@ class Conversation:
             sort=sorts.sort_of(statement, is_doubtful=found.is_doubtful),
             rules=sorted(statement.marks),
             signals=(USER_INTENT,),
-            files=self._files_of(found),
+            files=self._edits.files_named(found.content),
             tags=(*((CORRECTION,) if statement.has(*_CORRECTING) else ()), *(_tags(content) or topics_in(content))),
         )
-
-    def _files_of(self, found: _Found) -> tuple[str, ...]:
-        """Return the files that a statement names, else those that the turn after it changed."""
-        return self._edits.files_named(found.content) or tuple(self._touched.get(found.turn, ()))[:MAX_FILES]
 
     def _reported(self, found: _Found, judged: JudgedPassage) -> ExtractedDraft:
         content = dated(finished(found.content), found.message.at)
         kind, tags = evidence.kind_of(judged)
         is_headless = judged.passage.is_item and not judged.passage.subject and compiled(_NO_SUBJECT).match(content)
-        is_sure = not found.is_doubtful and not self._is_chat and not is_headless
+        is_own = found.message.role != "summary"  # a host's summary also repeats what was only asked or tried
+        is_sure = not (found.is_doubtful or self._is_chat or is_headless) and is_own
         share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
         return _extracted(
             found.message,
@@ -290,7 +286,6 @@ class Conversation:
         for edit in edits_in(message):
             path, lines = self._edits.add(edit)
             self._failures.changed(path, lines)
-            self._touched.setdefault(self._turn, {})[path] = None
 
     def _read_result(self, message: Message) -> None:
         if message.name == CONTEXT:  # it answers no call
@@ -321,7 +316,7 @@ class Conversation:
                 "convention",
                 by_kind(IMPORTANCE_BY_KIND, "convention") * AGENT_SHARE,
                 AGENT_CONFIDENCE,
-                sort=sorts.COMMAND if folder or " " in command else sorts.FINDING,  # else the name of a program
+                sort=sorts.COMMAND,
                 rules=("works",),
                 tags=(COMMAND,),
                 topic=f"command:{command}",
