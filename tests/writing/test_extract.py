@@ -278,6 +278,20 @@ def test_plans_guesses_reports_and_politeness_of_an_assistant_are_not_told(said:
     assert told(*ran("ls", "README.md"), assistant(said)) == []
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I moved `parseRate` out of `vat.ts`, because it must not read `config.json` there.",
+        "`vat.ts` cannot read `config.json`, so you have to pass the rate yourself.",
+        "`vat.ts` probably cannot read `config.json`, so the rate is defined in `env.ts`.",
+        "`vat.ts` cannot read `config.json`, so the rate is defined in `env.ts`; happy to move it.",
+    ],
+)
+def test_talk_between_agent_and_user_is_proposed_and_not_told(said: str) -> None:
+    assert told(*ran("ls", "README.md"), assistant(said)) == []
+    assert told(*ran("ls", "README.md"), assistant("`vat.ts` cannot read `config.json`, so the rate is in `env.ts`."))
+
+
 def test_an_assistant_that_used_no_tool_is_not_told_as_a_fact() -> None:
     advice = "The root cause is that bread needs time. I've added honey to the list. Be careful not to burn it."
     found = extract([user("how do I bake bread?"), assistant(advice)])
@@ -431,6 +445,12 @@ def test_a_command_that_worked_twice_is_kept_with_its_folder() -> None:
 )
 def test_other_commands_are_not_kept(messages: list[Message]) -> None:
     assert extract(messages) == []
+
+
+def test_a_command_that_everybody_would_try_first_is_not_kept() -> None:
+    for command in ("go test ./...", "go test -count=1 ./...", "gofmt -l ."):
+        assert extract([*ran(command, "ok"), *ran(command, "ok")]) == []
+    assert kept(*ran("go test -tags e2e ./...", "ok"), *ran("go test -tags e2e ./...", "ok"))
 
 
 def test_the_message_of_a_commit_is_no_command() -> None:

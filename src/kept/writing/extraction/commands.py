@@ -79,13 +79,10 @@ def _is_general(command: str) -> bool:
 
 
 def _is_usual(command: str) -> bool:
-    """Match a command that everybody would try first: a program and its own word for the purpose, without options."""
-    words = [word for word in command.split() if word not in (".", "./...")]
-    return (
-        len(words) <= USUAL_WORDS
-        and words[0] not in ("make", "just", "task")
-        and not compiled(r"[-=:]").search(command)
-    )
+    """Match a command that everybody would try first: a program and its own word for the purpose, with any options."""
+    words = [word for word in command.split() if word not in (".", "./...") and not word.startswith("-")]
+    is_special = words[0] in ("make", "just", "task") or any(compiled(r"[=:]").search(word) for word in words)
+    return len(words) <= USUAL_WORDS and not is_special
 
 
 def _purpose(command: str) -> str | None:

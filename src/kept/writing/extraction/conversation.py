@@ -253,8 +253,7 @@ class Conversation:
         content = dated(finished(found.content), found.message.at)
         kind, tags = evidence.kind_of(judged)
         is_headless = judged.passage.is_item and not judged.passage.subject and compiled(_NO_SUBJECT).match(content)
-        is_own = found.message.role != "summary"  # a host's summary also repeats what was only asked or tried
-        is_sure = not (found.is_doubtful or self._is_chat or is_headless) and is_own
+        is_sure = not (found.is_doubtful or self._is_chat or is_headless) and evidence.is_impersonal(content)
         share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
         return _extracted(
             found.message,

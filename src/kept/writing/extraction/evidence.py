@@ -19,7 +19,7 @@ from kept.writing.extraction.statements import finished, own_words, without_prai
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
 THRESHOLD = 6
-EVIDENT = 8  # that many are told without a judge
+EVIDENT = 6  # that many can be told without a judge
 
 FEATURE_POINTS = 2  # of each feature: no one of them says more than another
 # The first and the second name from code: words that a search finds again. The others are rules of `cues.txt`.
@@ -37,6 +37,7 @@ _NAME = (
     r"|\w{2,40}::\w{2,40}|v?\d{1,4}\.\d{1,4}(?:\.\d{1,6})?|#\d{1,6}"
 )
 _INTRODUCES = r"(?i)\b(?:either|following|these?|this|that|are|is|to|because|follows|below|options|things):$"
+_PERSONS = r"\b(?:i|we|you|me|us|my|our|your|yours)\b(?![./])"
 _AROUND = ",:;!?()[]{}\"'“”‘’*"
 
 
@@ -53,8 +54,8 @@ class JudgedPassage(Struct, frozen=True):
 
     @property
     def is_evident(self) -> bool:
-        """Return True if it can be told without a judge: names, a reason and a limit alone may be a mere event."""
-        return self.points >= EVIDENT and any(map(self.has, _CUES))
+        """Return True if it can be told without a judge: it names code, and a cue says it is no mere event."""
+        return self.points >= EVIDENT and self.has("names_code") and any(map(self.has, _CUES))
 
 
 @lru_cache(maxsize=512)  # asked for points, tags and comparison of the same statement
@@ -144,6 +145,12 @@ def kind_of(judged: JudgedPassage) -> tuple[str, tuple[str, ...]]:
     if rules()["open_end"].fits(lowered(judged.content)):
         return "progress", ("open",)
     return next((kind for name, kind in _KINDS if judged.has(name) and not judged.has("finding")), "discovery"), ()
+
+
+def is_impersonal(content: str) -> bool:
+    """Return False for talk between agent and user, a guess or an offer: a fact speaks of neither."""
+    said = lowered(content)
+    return not compiled(_PERSONS).search(said) and not any(rules()[name].fits(said) for name in ("guess", "offer"))
 
 
 def explains(sentence: str) -> bool:
