@@ -322,7 +322,7 @@ def test_the_items_of_one_list_are_proposed_together() -> None:
     kept_texts = [text for _, text in kept(*ran("ls", "deploy"), assistant(dedent(report)))]
     assert kept_texts == [
         "Deployment order: `migrate.sh` has to be run before the workers start, because they read `schema_version`. "
-        "The `edge` workers restart in pairs. `api` comes last, otherwise it rejects tokens of the old `issuer`.",
+        "`api` comes last, otherwise it rejects tokens of the old `issuer`.",
         "Cache: `redis.conf` must not be edited on the host.",
     ]
 
@@ -332,6 +332,13 @@ def test_what_was_said_once_is_not_kept_again_in_other_words() -> None:
     again = "As said, KEPT_HOME is not seen by `readConfig`, because `loadEnv` runs after it."
     found = kept(*ran("ls", ""), assistant(first), user("go on"), assistant(again))
     assert len(found) == 1
+
+
+def test_a_finding_that_the_session_corrects_later_is_not_kept() -> None:
+    first = assistant("The root cause: `loadEnv` runs after `readConfig`, so KEPT_HOME is never seen.")
+    later = assistant("I was wrong: `loadEnv` runs before `readConfig`, but `resetEnv` clears it again.")
+    found = kept(*ran("ls", ""), first, user("go on"), *ran("ls", ""), later)
+    assert [content for _, content in found] == [later.content]
 
 
 def test_what_the_user_corrects_is_not_kept() -> None:

@@ -4,8 +4,8 @@ First step of the write path for conversations. Rules, no model. Where it is dec
 
 | source | decision |
 |---|---|
-| a sentence of the user | `rules.rule_for` (a rule fits and no exception applies), then `statements.statement` |
-| a passage of an agent, a bullet of a host's summary | `evidence.judge` (points), then `Conversation._is_over` |
+| a sentence of the user | `said.statements_in` (points), then `Conversation._overrule` |
+| a passage of an agent, a bullet of a host's summary | `evidence.judge` (points) |
 | an error that went away | `failures.Failures.ran`, then `resolutions.fix_of` |
 | a command that works | `commands.Commands.worth_keeping` |
 

@@ -24,6 +24,7 @@ from kept.writing.extraction.failures import Failure, Failures, command_in, is_t
 from kept.writing.extraction.gist import Gist
 from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
 from kept.writing.extraction.resolutions import fix_of
+from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.said import Context, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words
 from kept.writing.extraction.topics import topics_in
@@ -169,7 +170,8 @@ class Conversation:
             is_questioned = (
                 each.statement is None and each.turn == later.turn - 1 and _questions(statement, each, is_about)
             )
-            is_ended = answer == YES and each.judged is None  # what an agent found is only doubtful then
+            # What an agent said earlier is only doubtful then: the user answers what he has just read.
+            is_ended = answer == YES and (each.judged is None or is_recent)
             each.is_over |= is_ended or (is_questioned and bool(each.fix))
             each.is_doubtful |= answer != NO or is_questioned
 
@@ -184,12 +186,22 @@ class Conversation:
                 [(each, message) for each in causes if not read_sentence(own_words(each)).has("points_back")]
             )
         self._is_interrupted = False
+        self._take_back(read)
         self._judge(message, read)
         spoken = [sentence for passage in read for sentence in passage.sentences]
         if spoken:
             question = _last_question(read)
             self._context.agent, self._context.asked = spoken[-1], " ".join(spoken)
             self._context.question = question
+
+    def _take_back(self, read: Sequence[Passage]) -> None:
+        """Drop the latest findings that the agent itself calls wrong, and doubt the others."""
+        latest = [each for each in self._found if each.judged is not None and each.turn >= self._turn - 1]
+        for sentence in (each for passage in read for each in passage.sentences) if latest else ():
+            if rules()["corrects"].fits(lowered(sentence)):
+                for found in latest:
+                    found.is_doubtful = True
+                    found.is_over |= not things_in(sentence).isdisjoint(found.values.things)
 
     def _read_summary(self, message: Message) -> None:
         self._judge(message, noted_passages(message.content))
@@ -254,7 +266,7 @@ class Conversation:
         kind, tags = evidence.kind_of(judged)
         is_headless = judged.passage.is_item and not judged.passage.subject and compiled(_NO_SUBJECT).match(content)
         is_sure = not (found.is_doubtful or self._is_chat or is_headless) and evidence.is_impersonal(content)
-        share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
+        share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.EVIDENT)
         return _extracted(
             found.message,
             content,

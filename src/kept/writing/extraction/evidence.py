@@ -1,9 +1,9 @@
 """Judge by evidence how much a sentence of an agent is worth in a later session.
 
 Used by extraction. An agent writes a hundred sentences for each that is needed again. The features of a good one are in
-its words: it names code, and gives a reason, a limit, a place or a choice. POINTS gives each feature its points; a
-passage with at least THRESHOLD points is worth keeping. Rule: process, plans, guesses, praise, offers and results of
-tests are never kept, however much code they name.
+its words: it names code, and gives a reason, a limit, a place or a choice. Each feature has the same points: weights
+chosen on some projects did no better on others. Rule: plans, guesses and reports of process are never kept, and a
+finding that speaks of the agent or the user is never told before it is judged.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,10 @@ from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.rules import lowered, rules
 from kept.writing.extraction.statements import finished, own_words, without_praise
 
+MIN_CHARS = 40
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
-THRESHOLD = 6
 EVIDENT = 6  # that many can be told without a judge
-
 FEATURE_POINTS = 2  # of each feature: no one of them says more than another
 # The first and the second name from code: words that a search finds again. The others are rules of `cues.txt`.
 _BY_NAMES = ("names_code", "names_much_code")
@@ -77,7 +76,7 @@ def judge(passage: Passage) -> JudgedPassage | None:
     """Give a passage of an agent its points; None if nothing of it could be kept."""
     told = _without_process(passage.sentences)
     content = " ".join(told)
-    if not content or len(content) > MAX_CHARS or content.endswith("?"):
+    if not MIN_CHARS <= len(content) <= MAX_CHARS or content.endswith("?"):
         return None
     features = _features(content)
     if content.endswith(":") and ("finding" not in features or compiled(_INTRODUCES).search(content)):
