@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from textwrap import dedent
 
 import pytest
 from hypothesis import given, settings
@@ -278,14 +279,26 @@ def test_what_an_agent_found_is_kept_if_it_names_code_and_says_why(said: str, ki
         "All 49 tests in `tests/vat.spec.ts` pass, because `rate` has a default.",
         "Want me to wire `rateOf` into `vat.ts`, so that it does not fail?",
         "I see the linter error in `vat.ts`, we need to add `rate` to `TaxOptions` because it is required.",
-        "`vat.ts` is tracked by git and hasn't changed since the last commit, so `rate` is not lost.",
-        "Task `#12` is marked as IN-REVIEW in `tasks.md`, which means it cannot be changed.",
         "The leak in `pool.ts` was not ours, so it is in its own commit `2bcd462f1`.",
         "It's hard to say why `vat.ts` fails, because `rate` is not logged; my guess is the locale.",
     ],
 )
 def test_plans_guesses_reports_and_politeness_of_an_assistant_are_not_told(said: str) -> None:
     assert told(*ran("ls", "README.md"), assistant(said)) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I moved `parseRate` out of `vat.ts`, because it must not read `config.json` there.",
+        "`vat.ts` cannot read `config.json`, so you have to pass the rate yourself.",
+        "`vat.ts` probably cannot read `config.json`, so the rate is defined in `env.ts`.",
+        "`vat.ts` cannot read `config.json`, so the rate is defined in `env.ts`; happy to move it.",
+    ],
+)
+def test_talk_between_agent_and_user_is_proposed_and_not_told(said: str) -> None:
+    assert told(*ran("ls", "README.md"), assistant(said)) == []
+    assert told(*ran("ls", "README.md"), assistant("`vat.ts` cannot read `config.json`, so the rate is in `env.ts`."))
 
 
 def test_an_assistant_that_used_no_tool_is_not_told_as_a_fact() -> None:
@@ -301,6 +314,26 @@ def test_of_a_long_report_only_the_best_passages_are_kept() -> None:
     found = kept_of_assistant("\n".join(f"- {line}" for line in [*weak, strong]))
     assert len(found) <= 3
     assert ("discovery", strong) in found
+
+
+def test_the_items_of_one_list_are_proposed_together() -> None:
+    report = """
+    ### Deployment order
+
+    - `migrate.sh` has to be run before the workers start, because they read `schema_version`
+    - the `edge` workers restart in pairs
+    - `api` comes last, otherwise it rejects tokens of the old `issuer`
+
+    ### Cache
+
+    - `redis.conf` must not be edited on the host
+    """
+    kept_texts = [text for _, text in kept(*ran("ls", "deploy"), assistant(dedent(report)))]
+    assert kept_texts == [
+        "Deployment order: `migrate.sh` has to be run before the workers start, because they read `schema_version`. "
+        "`api` comes last, otherwise it rejects tokens of the old `issuer`.",
+        "Cache: `redis.conf` must not be edited on the host.",
+    ]
 
 
 def test_what_was_said_once_is_not_kept_again_in_other_words() -> None:
@@ -321,13 +354,6 @@ def test_what_the_user_corrects_is_not_kept() -> None:
     first = assistant("`deploy.sh` must be run on `staging`, since it has no access to `production`.")
     corrected = user("no, `deploy.sh` runs on `production`, not `staging`")
     assert [kind for kind, _ in kept(*ran("ls", ""), first, corrected)] == ["fact"]
-
-
-def test_an_open_end_is_not_kept_when_the_session_reports_it_as_done() -> None:
-    is_open = assistant("`SupportedOnHost` claims darwin, but no CI job runs there: that is still open.")
-    done = assistant("Added a darwin job, so that `SupportedOnHost` is covered.")
-    assert [kind for kind, _ in kept(*ran("ls", ""), is_open, user("go on"))] == ["progress"]
-    assert "progress" not in [kind for kind, _ in kept(*ran("ls", ""), is_open, user("go on"), done)]
 
 
 def test_a_summary_has_at_most_five_lines_of_what_was_kept() -> None:
@@ -437,18 +463,17 @@ def test_other_commands_are_not_kept(messages: list[Message]) -> None:
     assert extract(messages) == []
 
 
+def test_a_command_that_everybody_would_try_first_is_not_kept() -> None:
+    for command in ("go test ./...", "go test -count=1 ./...", "gofmt -l ."):
+        assert extract([*ran(command, "ok"), *ran(command, "ok")]) == []
+    assert kept(*ran("go test -tags e2e ./...", "ok"), *ran("go test -tags e2e ./...", "ok"))
+
+
 def test_the_message_of_a_commit_is_no_command() -> None:
     commits = [
         message for _ in range(3) for message in ran('git commit -m "fix: a; bd ready; bd show; make test"', "ok")
     ]
     assert extract(commits) == []
-
-
-def test_the_projects_own_program_is_kept_with_its_sub_commands() -> None:
-    calls = [message for sub in ("ready", "show", "close", "sync") for message in ran(f"bd {sub}", "ok")]
-    assert kept(*calls) == [
-        ("convention", "The project uses the program `bd`: `bd ready`, `bd show`, `bd close`, `bd sync`.")
-    ]
 
 
 # References
@@ -598,6 +623,39 @@ def test_another_sub_command_is_no_other_way_to_call_it() -> None:
 
 def test_a_command_that_nothing_names_resolved_nothing() -> None:
     assert extract([*NO_REDIS, *ran("python scripts/report.py", "written"), *NPM_PASSES]) == []
+
+
+def test_an_explanation_of_other_work_in_the_changed_file_is_no_fix() -> None:
+    why = assistant("The line in `src/vat.py` is too long, because the formatter was never run.")
+    tidied = edited("/home/mk/app/src/vat.py", "LONGEST = 120", "LONGEST = 80")
+    found = extract([*FAILING_WITH_A_NAME, why, *tidied, *PASSING])
+    assert [each for each in found if each.draft.kind == "error"] == []
+
+
+def test_a_set_up_does_not_fix_a_failed_assertion() -> None:
+    failing = ran("pytest tests/test_vat.py -q", "E   AssertionError: assert 3 == 4\n1 failed")
+    assert extract([*failing, *ran("mkdir reports", ""), *PASSING]) == []
+
+
+def test_a_comment_is_no_line_of_a_fix() -> None:
+    change = edited("/home/mk/app/src/vat.py", "# Outside the EU\nrate = rate or 0", "rate = rate")
+    assert kept(*FAILING, *change, *PASSING) == [
+        ("error", "`pytest tests/test_vat.py -q` failed until src/vat.py changed: `rate = rate or 0`.")
+    ]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "database is locked",
+        "sqlite: database is locked (5)",
+        "listen tcp :8080: bind: address already in use",
+        "connect: connection refused",
+    ],
+)
+def test_a_state_that_stops_a_command_is_an_error_without_the_word(output: str) -> None:
+    found = kept(*ran("make seed", output), *ran("pkill -f devserver", ""), *ran("make seed", "40 rows"))
+    assert ("error", "`make seed` failed until `pkill -f devserver` was run.") in found
 
 
 def test_an_error_is_kept_with_what_made_it_go_away() -> None:

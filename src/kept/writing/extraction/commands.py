@@ -1,4 +1,4 @@
-"""Find the commands that work in this project: to test, lint, build and run it, and its own programs.
+"""Find the commands that work in this project: to test, lint, build and run it.
 
 Used by extraction. A command counts when it was run twice and did not fail; one for a single file, a look at something
 and git do not count. Rule: one memory for each purpose, with the folder that the command has to be run in.
@@ -12,7 +12,6 @@ from kept.text import compiled
 from kept.writing.extraction.failures import LOOKING, shown
 
 MIN_RUNS = 2
-MIN_CALLS = 4  # of a project's own program, with at least two sub-commands
 MAX_CHARS = 100
 USUAL_WORDS = 2  # `go test`, `mix compile`
 
@@ -29,12 +28,6 @@ PURPOSES = (
 _SEPARATE = r"&&|;"
 _MESSAGE = r"\"[^\"]*[ ;&][^\"]*\"|'[^']*[ ;&][^']*'"  # words in quotation marks are no command
 _FILE = r"[\w-]\.[a-z]{1,5}\b|::|\w/|/\w|\$\(|\{"  # for one file or folder, or made up for one use
-_SHELL = frozenset(
-    "git gh bash sh zsh python python3 node npm npx pnpm yarn bun bunx pip pip3 uv poetry cargo go make mix docker "
-    "kubectl cd export source apply_patch rm cp mv mkdir touch chmod sudo env time timeout nl set if for while echo "
-    "wsl powershell pwsh brew apt apt-get terraform mvn gradle dotnet ruby bundle php composer java gcc".split()
-)
-_OWN = r"[a-z][\w-]{1,20}$"
 
 
 class WorkingCommand(Struct):
@@ -50,7 +43,6 @@ class Commands:
 
     def __init__(self) -> None:
         self._works: dict[str, WorkingCommand] = {}
-        self._own: dict[str, dict[str, int]] = {}  # program → sub-command → calls
 
     def ran(self, command: str) -> None:
         """Count a command that ended without an error."""
@@ -65,35 +57,14 @@ class Commands:
                 self._count(text, folder)
 
     def _count(self, text: str, folder: str) -> None:
-        words = text.split()
-        program = next((word for word in words if "=" not in word), "")
-        if not program or program in LOOKING:
-            return
-        if program not in _SHELL and compiled(_OWN).match(program):
-            self._count_own(program, words[words.index(program) + 1 :])
-        if program != "git" and _is_general(text):
+        program = next((word for word in text.split() if "=" not in word), "git")
+        if program != "git" and program not in LOOKING and _is_general(text):
             known = self._works.setdefault(text, WorkingCommand(text))
             known.runs += 1
             known.folder = folder or known.folder
 
-    def _count_own(self, program: str, arguments: list[str]) -> None:
-        """Count a call of the project's own program, by its sub-command."""
-        if not arguments:
-            return
-        calls, sub = self._own.setdefault(program, {}), arguments[0]
-        if compiled(_OWN).match(sub):
-            calls[sub] = calls.get(sub, 0) + 1
-
     def worth_keeping(self) -> Iterator[tuple[str, str, str]]:
         """Return sentences to remember, each with its command and folder."""
-        yield from self._by_purpose()
-        for program, subs in self._own.items():
-            names = sorted(subs, key=lambda sub: -subs[sub])
-            if sum(subs.values()) >= MIN_CALLS and len(names) > 1 and _purpose(program) is None:
-                calls = ", ".join(f"`{program} {sub}`" for sub in names[:6])
-                yield f"The project uses the program `{program}`: {calls}", program, ""
-
-    def _by_purpose(self) -> Iterator[tuple[str, str, str]]:
         told: set[str] = set()
         for each in sorted(self._works.values(), key=lambda each: -each.runs):
             purpose = _purpose(each.text)
@@ -108,13 +79,10 @@ def _is_general(command: str) -> bool:
 
 
 def _is_usual(command: str) -> bool:
-    """Match a command that everybody would try first: a program and its own word for the purpose, without options."""
-    words = [word for word in command.split() if word not in (".", "./...")]
-    return (
-        len(words) <= USUAL_WORDS
-        and words[0] not in ("make", "just", "task")
-        and not compiled(r"[-=:]").search(command)
-    )
+    """Match a command that everybody would try first: a program and its own word for the purpose, with any options."""
+    words = [word for word in command.split() if word not in (".", "./...") and not word.startswith("-")]
+    is_special = words[0] in ("make", "just", "task") or any(compiled(r"[=:]").search(word) for word in words)
+    return len(words) <= USUAL_WORDS and not is_special
 
 
 def _purpose(command: str) -> str | None:

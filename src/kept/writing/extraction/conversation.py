@@ -39,7 +39,6 @@ MESSAGES_PER_PROPOSAL = 2  # a short session has few
 FIX_POINTS = 12  # of an error with its fix: always proposed
 MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MIN_ASKED_THINGS = 2
-MOST_OF_A_PASSAGE = 0.6  # if the sentences worth keeping are less of it, all of it is needed to understand them
 MIN_NAME_CHARS = 3  # of a name that is looked for in replaced code
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
@@ -111,7 +110,7 @@ class Conversation:
         self._heard = Before()
         self._turn = 0
         self._found: list[_Found] = []
-        self._touched: dict[int, dict[str, None]] = {}  # files by turn
+        self._judged: dict[str, list[JudgedPassage]] = {}  # by message: what may be told
         self._request: tuple[Message, str] | None = None  # the user's last one
         self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
@@ -176,7 +175,9 @@ class Conversation:
             answer = overrules(statement.said, each.said, is_next=is_next)
             is_questioned = each.turn == later.turn - 1 and _questions(statement, each, is_about)
             each.is_doubtful |= answer != NO or is_questioned
-            if answer == YES or (is_questioned and each.fix):
+            # An agent's older statement is only doubtful then: the user answers what he has just read.
+            is_ended = answer == YES and (each.judged is None or is_recent)
+            if is_ended or (is_questioned and each.fix):
                 each.is_over = True
                 later.corrects = each.fix or later.corrects
 
@@ -200,24 +201,23 @@ class Conversation:
             self._heard.question = question
 
     def _take_back(self, read: Sequence[Passage]) -> None:
-        """Drop the findings that the agent itself calls wrong, and the open ends that it reports as done."""
-        known = rules()
-        findings = [each for each in self._found if each.judged is not None]
-        for sentence in (each for passage in read for each in passage.sentences) if findings else ():
-            said = lowered(sentence)
-            if known["corrects"].fits(said):
-                _call_wrong(things_in(sentence), [each for each in findings if each.turn >= self._turn - 1])
-            elif known["done"].fits(said) and not known["open_end"].fits(said):
-                _close_open_ends(Gist.of(sentence), findings)
+        """Drop the latest findings that the agent itself calls wrong, and doubt the others."""
+        latest = [each for each in self._found if each.judged is not None and each.turn >= self._turn - 1]
+        for sentence in (each for passage in read for each in passage.sentences) if latest else ():
+            if rules()["corrects"].fits(lowered(sentence)):
+                for found in latest:
+                    found.is_doubtful = True
+                    found.is_over |= not things_in(sentence).isdisjoint(found.values.things)
 
     def _read_summary(self, message: Message) -> None:
         self._judge(message, noted_passages(message.content))
 
     def _judge(self, message: Message, read: Sequence[Passage]) -> None:
         """Collect the passages with enough evidence."""
-        for judged in filter(None, map(judge, read)):
+        self._judged[message.id] = [each for each in map(judge, read) if each is not None]
+        for judged in self._judged[message.id]:
             if judged.points >= MIN_POINTS:
-                self._add(_in_full(judged), message, judged.points, judged=judged)
+                self._add(evidence.worded([judged]), message, judged.points, judged=judged)
 
     # ---- what is proposed ----
 
@@ -229,12 +229,22 @@ class Conversation:
         from_message: Counter[str] = Counter()
         while pool := pool if taken < most else list(filter(_is_order, pool)):
             best = max(pool, key=lambda each: (each.points - from_message[each.message.id], each.place))
-            chosen.append(best)
+            pool.remove(best)
+            items = self._items_beside(best)
+            chosen.append(replace(best, content=evidence.worded(items)) if len(items) > 1 else best)
             taken += len(best.fix) or 1
             from_message[best.message.id] += 1  # a message that was heard already has less to add
-            gist = Gist.of(best.content)
-            pool = [each for each in pool if each is not best and not gist.says(Gist.of(each.content))]
+            gist = Gist.of(chosen[-1].content)
+            pool = [each for each in pool if each.judged not in items and not gist.says(Gist.of(each.content))]
         return sorted(chosen, key=lambda each: each.place)
+
+    def _items_beside(self, found: _Found) -> list[JudgedPassage]:
+        """Return a finding and the items of its list that fit beside it, each once in a session."""
+        if found.judged is None:
+            return []
+        items = evidence.of_one_list(found.judged, self._judged[found.message.id])
+        self._judged[found.message.id] = [each for each in self._judged[found.message.id] if each not in items]
+        return items
 
     def _proposed(self, found: _Found) -> ExtractedDraft:
         return self._reported(found, found.judged) if found.judged is not None else self._stated(found)
@@ -257,28 +267,23 @@ class Conversation:
             rules=sorted(statement.marks),
             signals=(USER_INTENT,),
             data={"signature": fixed["signature"]} if fixed else None,
-            files=self._files_of(found),
+            files=self._edits.files_named(found.content),
             tags=(*tags, *(_tags(content) or topics_in(content))),
         )
-
-    def _files_of(self, found: _Found) -> tuple[str, ...]:
-        """Return the files that a statement names, else those that the turn after it changed."""
-        return self._edits.files_named(found.content) or tuple(self._touched.get(found.turn, ()))[:MAX_FILES]
 
     def _reported(self, found: _Found, judged: JudgedPassage) -> ExtractedDraft:
         content = dated(finished(found.content), found.message.at)
         kind, tags = evidence.kind_of(judged)
         is_headless = judged.passage.is_item and not judged.passage.subject and compiled(_NO_SUBJECT).match(content)
-        is_sure = not found.is_doubtful and not self._is_chat and not is_headless
-        is_evident = judged.points >= evidence.EVIDENT and is_sure
-        share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.THRESHOLD)
+        is_sure = not (found.is_doubtful or self._is_chat or is_headless) and evidence.is_impersonal(content)
+        share = AGENT_SHARE + SHARE_PER_POINT * (judged.points - evidence.EVIDENT)
         return _extracted(
             found.message,
             content,
             kind,
             round(by_kind(IMPORTANCE_BY_KIND, kind) * min(1.0, share), 3),
             AGENT_CONFIDENCE,
-            sort=sorts.EVIDENT if is_evident else sorts.FINDING,
+            sort=sorts.EVIDENT if judged.is_evident and is_sure else sorts.FINDING,
             rules=judged.features,
             files=self._edits.files_named(content),
             tags=(*tags, *_tags(content)),
@@ -302,7 +307,6 @@ class Conversation:
         for edit in edits_in(message):
             path, lines = self._edits.add(edit)
             self._failures.changed(path, lines)
-            self._touched.setdefault(self._turn, {})[path] = None
             self._outdate(path, edit.old or "")
 
     def _outdate(self, path: str, old: str) -> None:
@@ -342,7 +346,7 @@ class Conversation:
                 "convention",
                 by_kind(IMPORTANCE_BY_KIND, "convention") * AGENT_SHARE,
                 AGENT_CONFIDENCE,
-                sort=sorts.COMMAND if folder or " " in command else sorts.FINDING,  # else the name of a program
+                sort=sorts.COMMAND,
                 rules=("works",),
                 tags=(COMMAND,),
                 topic=f"command:{command}",
@@ -405,30 +409,6 @@ def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:
         return True
     is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
     return bool(found.fix) and is_instead
-
-
-def _call_wrong(things: frozenset[str], findings: Sequence[_Found]) -> None:
-    for found in findings:
-        found.is_doubtful = True
-        found.is_over |= not things.isdisjoint(found.values.things)
-
-
-def _close_open_ends(report: Gist, findings: Sequence[_Found]) -> None:
-    for found in findings:
-        if rules()["open_end"].fits(lowered(found.content)):
-            found.is_over |= report.corrects(Gist.of(found.content))
-
-
-def _in_full(judged: JudgedPassage) -> str:
-    """Return the passage, or its best part if it is long, with the heading that names its subject."""
-    passage = judged.passage
-    is_whole = len(judged.content) < MOST_OF_A_PASSAGE * len(passage.text) <= MOST_OF_A_PASSAGE * evidence.MAX_CHARS
-    content = own_words(passage.text if is_whole else judged.content)
-    head = passage.subject
-    is_named = not head or head.lower() in content.lower() or rules()["dull_heading"].fits(lowered(head))
-    if is_named or len(head) + len(content) > MAX_CHARS:
-        return content
-    return f"{head}: {content[:1].lower() if content[1:2].islower() else content[:1]}{content[1:]}"
 
 
 def _extracted(

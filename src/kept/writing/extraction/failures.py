@@ -26,6 +26,11 @@ _NAME = r"(?:[A-Za-z_$][\w$]{0,60}[.:]{1,2}){0,8}[A-Z][\w$]{0,60}"
 _KNOWN_NAME = rf"{_NAME}(?:Error|Exception|Warning|Interrupt|Failure|Fault|Timeout)"
 _BEFORE = r"(?:E\s{1,8}|\s{0,12}|Uncaught |Unhandled \w{1,20}[:.]? |Exception in thread \"[^\"]{0,80}\" )"
 
+# A state of the world that stops a command, as plain programs report it.
+_STATE = (
+    r"(?:(?:is|are) (?:locked|busy|read-only|unreachable)|already in use|connection refused|timed out|out of memory"
+    r"|no space left|not responding)\b"
+)
 # The last of chained exceptions counts, and tells more than anything else.
 _CAUSE = rf"Caused by: ({_NAME})(?:: (.*))?"
 _TRACEBACK_END = rf"({_NAME})(?:: (.*))?"
@@ -47,15 +52,17 @@ _SHAPES = (
     r"()(?:PHP )?(?:Fatal|Parse) error: (.*)",
     r"(?:\S{1,40}: |✘ |\s{1,8})?\[?()(?:fatal|error|ERROR|Error|npm ERR!|npm error)\]?[:!]? (?!code |0 )(.{4,})",
     r"(?:[\w./ -]{1,40}: ){0,3}()([\w./-]{1,60}: (?:command not found|No such file|Permission denied).*)",
+    rf"(?:[\w./ -]{{1,40}}: ){{0,3}}()(.{{0,80}}\b{_STATE}.*)",  # no word such as "error" in it
     r"()(?:--- FAIL: )(\w\S*)",  # the name of a failed test: Go
     r"()(?:\s{0,4}\d{1,4}\) |\s{0,4}● )(\w.*)",  # ExUnit, Jest
 )
 # A line without any of these matches none of the shapes: outputs are long, and most of their lines harmless.
 _MAY_TELL = (
     r"[Ee]rror|ERR|FAIL|[Ff]atal|panic|Exception|Warning|Interrupt|Failure|Fault|Timeout|\*\* \(|undefined|\.go:"
-    r"|not found|No such|denied|^\s{0,4}(?:\d{1,4}\) |●)"
+    rf"|not found|No such|denied|{_STATE}|^\s{{0,4}}(?:\d{{1,4}}\) |●)"
 )
 _TELLING = (
+    rf"(?i:{_STATE})|\bE[A-Z]{{4,}}\b|"
     r"[A-Z]\w+(?:Error|Exception)\b(?!: (?:assert|expect))|\b[A-Z]{1,3}\d{3,5}\b|not found|No such|[Cc]annot|[Uu]nable"
     r"|undefined|required?|missing|unknown|invalid|denied|refused|not (?:allowed|supported|installed|exist)|must "
 )
@@ -170,12 +177,12 @@ MAX_SAID = 8  # sentences that may explain one of them: the latest
 
 _WRAPPERS = frozenset("sudo time env npx bunx exec uv poetry run -m".split())
 LOOKING = frozenset(
-    "ls cat grep rg find head tail sed awk echo wc pwd which cd tree stat file diff less curl wget sleep ps kill "
+    "ls cat grep rg find head tail sed awk echo wc pwd which cd tree stat file diff less curl wget sleep ps "
     "journalctl jq xxd printf test true export source".split()
 )
 _SETTING_UP = frozenset(
     "install add i ci build init migrate generate sync get mkdir chmod up restore setup create link upgrade start "
-    "enable seed bootstrap reset".split()
+    "enable seed bootstrap reset kill pkill killall stop restart down".split()
 )
 _CHECKS = frozenset(
     "test tests pytest vitest jest mocha rspec lint eslint ruff mypy tsc typecheck check format prettier bench make "
@@ -252,7 +259,7 @@ def _would_fail_again(words: tuple[str, ...], earlier: Failure) -> bool:
 
 def _is_explained(failure: Failure, command: str) -> bool:
     """Return True if a change, another command or another way to call it resolved the error; note the latter two."""
-    if failure.changed or failure.ran:
+    if failure.changed or (failure.ran and is_telling(failure.message)):
         return True
     failure.ran = [one for one in failure.tried if _is_named(one, failure)][-1:]
     if not failure.ran and _is_near(command, failure.command):

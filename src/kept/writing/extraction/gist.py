@@ -12,8 +12,6 @@ from kept import text
 from kept.writing.extraction.evidence import names_in
 from kept.writing.last_word import things_in
 
-SAME_WORDS = 0.5  # of the words of the shorter one: two statements that share more say the same
-SAME_NAMES = 1  # names from code: two statements that share more are about the same
 SAME_SHARE = 0.6  # of the words of the shorter one: it says the same
 
 

@@ -36,21 +36,15 @@ _ODD_CHARS = frozenset("{}[]<>=;|\\$~^")
 
 
 class Passage(Struct, frozen=True):
-    """One paragraph or list item: its sentences, the headings above it, and the nearest label (`topic`)."""
+    """One paragraph or list item: its sentences, and the nearest item, label or heading above it (`subject`)."""
 
     sentences: tuple[str, ...]
-    headings: tuple[str, ...] = ()
-    topic: str = ""
+    subject: str = ""
     is_item: bool = False
 
     @property
     def text(self) -> str:
         return " ".join(self.sentences)
-
-    @property
-    def subject(self) -> str:
-        """Return the subject of an item that names none: the nearest item, label or heading above it."""
-        return self.topic or next((each for each in reversed(self.headings) if each), "")
 
 
 def passages(text: str, *, is_long_pasted: bool = False) -> list[Passage]:
@@ -81,13 +75,11 @@ class _Reader:
         """Return the paragraph that has just ended, and keep its text as a label for the items below it."""
         is_item = self.indent >= 0
         text, self.paragraph = self.paragraph, ""
-        above = [title for title in self.titles if title]
-        parents = [parent for indent, parent in self.parents if indent < self.indent] if is_item else []
-        label = self.label if is_item else ""
-        headings = (*above, *filter(None, (label, *parents)))
+        around = [parent for indent, parent in self.parents if indent < self.indent]
+        above = [*self.titles, *((self.label, *around) if is_item else ())]
         self._keep_as_label(text)
         found = tuple(filter(_is_prose, sentences(text, is_prose=True)))
-        return Passage(found, headings, _topic(above, label, parents), is_item)
+        return Passage(found, next(filter(None, reversed(above)), ""), is_item)
 
     def _keep_as_label(self, text: str) -> None:
         is_label = len(text) <= MAX_LABEL_CHARS and text[-1:] not in ".!?"
@@ -116,15 +108,6 @@ class _Reader:
             self.paragraph += " " if runs_on else "\n"
         self.paragraph += _plain(line)
         self.previous = line.rstrip()
-
-
-def _topic(above: list[str], label: str, parents: list[str]) -> str:
-    """Return the nearest label of a passage: the item around it, the second heading or a deeper one, or its list's."""
-    if parents:
-        return parents[-1]
-    if len(above) > 1:
-        return above[-1]
-    return label if above else ""
 
 
 def _passages(text: str) -> Iterator[Passage]:

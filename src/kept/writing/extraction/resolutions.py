@@ -16,6 +16,7 @@ from kept.writing.extraction.statements import finished, own_words
 MAX_LINES = 2  # that are shown of a change
 MAX_LINES_CHARS = 200
 MAX_CHANGED = 3  # files that are named
+_COMMENT = ("#", "//", "/*", "*", "--", "<!--")
 
 
 class Fix(Struct, frozen=True):
@@ -28,7 +29,7 @@ class Fix(Struct, frozen=True):
 
 def fix_of(failure: Failure) -> Fix | None:
     """Return the fix of an error; None if its sentence would say nothing."""
-    lines = [f"`{line}`" for new in failure.changed.values() for line in new]
+    lines = [f"`{line}`" for new in failure.changed.values() for line in new if not line.startswith(_COMMENT)]
     reason, told_in = _reason_for(failure, lines)
     what = _change_sentence(failure, lines, has_reason=bool(reason)) if failure.changed else _command_sentence(failure)
     if what is None:
@@ -39,8 +40,8 @@ def fix_of(failure: Failure) -> Fix | None:
 
 
 def _reason_for(failure: Failure, lines: Sequence[str]) -> tuple[str, Message | None]:
-    """Return the latest explanation that is about this error, and its message."""
-    about = Gist.of(" ".join((failure.message, failure.command, *failure.changed, *lines)))
+    """Return the latest explanation of this error or its new lines, and its message: not one of the work between."""
+    about = Gist.of(" ".join((failure.message, failure.place or "", *lines)))
     return next((each for each in reversed(failure.said) if about.touches(Gist.of(each[0]))), ("", None))
 
 
