@@ -6,6 +6,7 @@ Rule: everything a user states is returned, with points; `conversation` chooses.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -34,6 +35,7 @@ _TWO_THOUGHTS = (
 
 _PRONOUN_OBJECT = r"(?i)\b(?:do|use|like|want|take|keep) (?:that|it|this|them)\b"
 
+RULE_LIKE = frozenset({"rule", "standing", "prohibits", "contrasts", "reason", "change"})
 POINTS = {
     "states": 6,
     "orders": 2,
@@ -95,7 +97,10 @@ def statements_in(
         marks = {"states", "answer", "option", *first.marks}  # "the latter please"
         yield Statement(answer.text, first.text, message, frozenset(marks), _points(answer.text, marks))
     for passage in read_passages:
-        for text, marks in _thoughts(passage, is_chat=is_chat):
+        thoughts = list(_thoughts(passage, is_chat=is_chat))
+        for (_, marks), (_, following) in pairwise(thoughts):
+            marks |= {"task"} if "orders" in following and not following & RULE_LIKE else set()
+        for text, marks in thoughts:
             answer = _answer(text, heard) if is_first else None
             is_first = False
             content, needs = (answer.text, False) if answer else _understandable(text, marks, last, heard)
@@ -140,6 +145,7 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
         if text and _continues(found, text, marks, is_chat=is_chat):
             text = f"{finished(text)} {finished(found.text)}"
             marks |= found.marks - {"points_back", "fleeting", "symptom"}
+            marks |= {"task"} if found.act == "orders" and not found.marks & RULE_LIKE else set()
             continue
         if text:
             yield finished(text), marks
@@ -165,6 +171,8 @@ def _continues(found: Reading, before: str, marks: set[str], *, is_chat: bool) -
     if "points_back" in marks or (is_plain_order and found.has("rule", "standing")):
         return False
     things = things_in(found.text)
+    if found.act == "orders" and not found.marks & RULE_LIKE:
+        return bool(things & things_in(before))  # else it is a task beside a statement
     return not is_chat or len(things) < MIN_THINGS or bool(things & things_in(before))
 
 

@@ -31,6 +31,8 @@ def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
         return STANDING_ORDER
     if statement.has("answer") and statement.has("option"):
         return STANDING_ORDER
+    if statement.has("task") and not statement.has("standing", "prohibits", "contrasts", "decides"):
+        return STATEMENT  # it explains what is asked beside it
     if statement.has("symptom", "wish", "undo") or len(statement.content) > MAX_ORDER_CHARS:
         return STATEMENT
     if statement.has("orders"):
