@@ -7,7 +7,7 @@ the filters of extraction, so it holds nothing that could not be a memory.
 from collections.abc import Iterable, Sequence
 from itertools import filterfalse
 
-from kept.model import Draft
+from kept.model import PROPOSAL, Draft
 
 MAX_LINES = 5
 MAX_LINE_CHARS = 240
@@ -29,9 +29,11 @@ def is_open(draft: Draft) -> bool:
     return "open" in draft.tags
 
 
-def rank(draft: Draft) -> tuple[float, int]:
+def rank(draft: Draft) -> tuple[bool, float, int]:
+    """Order drafts: first those that are told without a judge, then by importance."""
     is_users = draft.source is not None and draft.source.origin == "conversation"
-    return (-(draft.importance or 0.0) - is_users, _FIRST.index(draft.kind) if draft.kind in _FIRST else len(_FIRST))
+    worth = (draft.importance or 0.0) + is_users
+    return (PROPOSAL in draft.tags, -worth, _FIRST.index(draft.kind) if draft.kind in _FIRST else len(_FIRST))
 
 
 def _once(lines: Iterable[str]) -> list[str]:
