@@ -178,7 +178,7 @@ class Conversation:
             each.is_doubtful |= answer != NO or is_questioned
             if answer == YES or (is_questioned and each.fix):
                 each.is_over = True
-                later.corrects = each.fix or later.corrects
+                later.corrects = (is_questioned and each.fix) or later.corrects
 
     # ---- the agent ----
 
@@ -243,7 +243,7 @@ class Conversation:
         statement = found.statement
         assert statement is not None
         content = dated(finished(own_words(statement.content, by_user=True)), found.message.at)
-        kind = "error" if found.corrects else sorts.kind_of(statement)
+        kind = sorts.kind_of(statement)
         importance = by_kind(IMPORTANCE_BY_KIND, kind)
         fixed = {key: value for each in found.corrects for key, value in (each.draft.data or {}).items()}
         tags = (CORRECTION,) * statement.has(*_CORRECTING) + (FIX,) * bool(fixed)
@@ -398,13 +398,17 @@ def _is_order(found: _Found) -> bool:
 
 
 def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:
-    """Return True if a statement objects to what the agent said or did in the turn before it."""
+    """Return True if a statement objects to something that the agent said or did in the turn before it.
+
+    To a fix only if it is about the same thing, or names nothing else: "no, raise an error instead".
+    """
     if found.statement is not None:
         return False
-    if statement.has("objects"):
-        return True
-    is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
-    return bool(found.fix) and is_instead
+    if not found.fix:
+        return statement.has("objects")
+    if is_about:
+        return statement.has("objects", "change", "prohibits", "contrasts")
+    return statement.has("objects", "change") and len(things_in(statement.said)) <= MIN_ASKED_THINGS
 
 
 def _call_wrong(things: frozenset[str], findings: Sequence[_Found]) -> None:
