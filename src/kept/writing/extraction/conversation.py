@@ -167,18 +167,18 @@ class Conversation:
         """Drop what this statement ends: earlier statements of the user, and passages of the agent."""
         mine = next((each for each in reversed(self._found[: later.place]) if each.statement is not None), None)
         new, over = values_of(statement.said), over_in(statement.said)
-        for each in self._found[: later.place]:
+        earlier = [each for each in self._found[: later.place] if each.message.id != later.message.id]
+        for each in filter(lambda one: not one.is_over, earlier):
             is_about = new.may_meet(each.values, over)
-            is_recent = each.turn >= later.turn - 1
-            if each.is_over or each.message.id == later.message.id or not (is_recent or is_about):
+            if each.turn < later.turn - 1 and not is_about:
                 continue
             is_next = each is mine and each.place >= of_message - 1
             answer = overrules(statement.said, each.said, is_next=is_next)
             is_questioned = each.turn == later.turn - 1 and _questions(statement, each, is_about)
             each.is_doubtful |= answer != NO or is_questioned
-            if answer == YES or (is_questioned and each.fix):
-                each.is_over = True
-                later.corrects = (is_questioned and each.fix) or later.corrects
+            if is_questioned and each.fix:
+                later.corrects = each.fix
+            each.is_over = answer == YES or bool(is_questioned and each.fix)
 
     # ---- the agent ----
 
