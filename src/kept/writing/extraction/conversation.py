@@ -166,20 +166,20 @@ class Conversation:
         """Drop what this statement ends: earlier statements of the user, and passages of the agent."""
         mine = next((each for each in reversed(self._found[: later.place]) if each.statement is not None), None)
         new, over = values_of(statement.said), over_in(statement.said)
-        for each in self._found[: later.place]:
+        earlier = [each for each in self._found[: later.place] if each.message.id != later.message.id]
+        for each in filter(lambda one: not one.is_over, earlier):
             is_about = new.may_meet(each.values, over)
-            is_recent = each.turn >= later.turn - 1
-            if each.is_over or each.message.id == later.message.id or not (is_recent or is_about):
+            if each.turn < later.turn - 1 and not is_about:
                 continue
             is_next = each is mine and each.place >= of_message - 1
             answer = overrules(statement.said, each.said, is_next=is_next)
             is_questioned = each.turn == later.turn - 1 and _questions(statement, each, is_about)
             each.is_doubtful |= answer != NO or is_questioned
+            if is_questioned and each.fix:
+                later.corrects = each.fix
             # An agent's older statement is only doubtful then: the user answers what he has just read.
             is_ended = answer == YES and (each.judged is None or is_recent)
-            if is_ended or (is_questioned and each.fix):
-                each.is_over = True
-                later.corrects = each.fix or later.corrects
+            each.is_over = is_ended or bool(is_questioned and each.fix)
 
     # ---- the agent ----
 
@@ -253,7 +253,7 @@ class Conversation:
         statement = found.statement
         assert statement is not None
         content = dated(finished(own_words(statement.content, by_user=True)), found.message.at)
-        kind = "error" if found.corrects else sorts.kind_of(statement)
+        kind = sorts.kind_of(statement)
         importance = by_kind(IMPORTANCE_BY_KIND, kind)
         fixed = {key: value for each in found.corrects for key, value in (each.draft.data or {}).items()}
         tags = (CORRECTION,) * statement.has(*_CORRECTING) + (FIX,) * bool(fixed)
@@ -402,13 +402,17 @@ def _is_order(found: _Found) -> bool:
 
 
 def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:
-    """Return True if a statement objects to what the agent said or did in the turn before it."""
+    """Return True if a statement objects to something that the agent said or did in the turn before it.
+
+    To a fix only if it is about the same thing, or names nothing else: "no, raise an error instead".
+    """
     if found.statement is not None:
         return False
-    if statement.has("objects"):
-        return True
-    is_instead = statement.has("change") or (is_about and statement.has("prohibits", "contrasts"))
-    return bool(found.fix) and is_instead
+    if not found.fix:
+        return statement.has("objects")
+    if is_about:
+        return statement.has("objects", "change", "prohibits", "contrasts")
+    return statement.has("objects", "change") and len(things_in(statement.said)) <= MIN_ASKED_THINGS
 
 
 def _extracted(
