@@ -10,6 +10,7 @@ an answer to a list that has changed, or was judged before, changes nothing.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import blake2s
 from typing import Any
 
@@ -34,12 +35,16 @@ from kept.text import visible
 from kept.writing import admit
 from kept.writing import revise as again
 from kept.writing.duplicates import Known
-from kept.writing.last_word import NO, overrules
+from kept.writing.last_word import NO, overrules, things_in
 
 MOST_ASKED = 15  # findings of one session
 MOST_RIVALS = 5
-MOST_TOKENS = 600
+MOST_TOKENS = 600  # of the numbered lines; the question before them has about 200
+WIDTHS = (300, 240, 200, 160)  # of a statement in a list that is too long, in characters, before one is left out
 MOST_ADDED = 8
+MOST_ALIKE = 8  # that are compared with a finding
+ENOUGH_SHARED = 2  # things that two statements name
+RARE = 2  # stored memories that name a thing
 SAME_WORDS = 5  # in a row: what an added statement shares with its session
 UNVERIFIED = "unverified"  # the tag of an added statement that shares nothing with it
 MOST_RECEIPTS = 200  # that are searched for a list
@@ -102,14 +107,30 @@ def _list_of(reader: Reader, session: Session) -> JudgeList:
         return JudgeList()
     summary = summary_of(reader, session.name)
     rows = _rows(reader, found, summary if summary is not None and _is_open(summary) else None)
-    worth = {one.ref: one.importance for one in found}
+    worth, widths = _worth(rows, found), iter(WIDTHS)
     asked = _as_list(session, rows)
-    while asked.tokens > MOST_TOKENS and len(asked.proposals) > 1:
-        least = _least(asked, worth)
-        rows = [one for one in rows if one.ref != least.ref and (one.who != STORED or one.sort != least.ref)]
-        asked = _as_list(session, rows)
+    while asked.list_tokens > MOST_TOKENS and len(asked.proposals) > 1:
+        least = max(worth.keys() & {one.ref for one in rows}, key=lambda ref: (-worth[ref], ref))
+        if worth[least] and (width := next(widths, None)):
+            asked = replace(asked, most_chars=width)
+            continue
+        rows = [one for one in rows if least not in (one.ref, one.sort)]
+        asked = replace(_as_list(session, rows), most_chars=asked.most_chars)
     listed = {one.ref for one in asked.statements}
     return replace(asked, left_out=tuple(one.ref for one in found if one.ref not in listed))
+
+
+def _worth(rows: Sequence[Proposal], found: Memories) -> dict[str, float]:
+    """Return by ref what each statement is worth that a list may do without.
+
+    Those are findings, which are worth less the longer they are for their importance; and the memories that are only
+    like one (0), which go first.
+    """
+    by_ref = {one.ref: one for one in found}
+    stored = [one for one in rows if one.who == STORED]
+    alike = {one.ref: 0.0 for one in stored if overrules(by_ref[one.sort].content, one.text) == NO}
+    costs = {one.ref: tokens.estimate(one.text) for one in rows if one.ref in by_ref}
+    return alike | {ref: max(by_ref[ref].importance, 0.1) / cost for ref, cost in costs.items()}
 
 
 def _rows(reader: Reader, found: Memories, summary: Memory | None) -> list[Proposal]:
@@ -130,29 +151,40 @@ def _as_list(session: Session, rows: Sequence[Proposal]) -> JudgeList:
     return JudgeList(code=code.hexdigest(), session=session.name, at=session.started_at, statements=tuple(listed))
 
 
-def _least(asked: JudgeList, worth: Mapping[str, float]) -> Proposal:
-    """Return the statement that a list can do without best: a finding that is long for its importance."""
-    return max(asked.proposals, key=lambda one: tokens.estimate(one.text) / max(worth[one.ref], 0.1))
-
-
 def _rivals(reader: Reader, found: Memories) -> dict[str, Memories]:
-    """Return the stored memories that each finding may replace, each memory once."""
+    """Return the stored memories that each finding may replace, each once: those that it overrules, then the likest."""
     known, seen = Known(reader, found), {one.uid for one in found}
     rivals: dict[str, Memories] = {}
-    for one in found:
-        for other in known.alike(one):
-            is_other = other.uid not in seen and other.source.session != one.source.session
-            if is_other and len(seen) < len(found) + MOST_RIVALS and _may_end(one, other):
-                seen.add(other.uid)
-                rivals.setdefault(one.ref, []).append(other)
+    for look in (lambda one: [other for other in known.alike(one) if _may_end(one, other)], partial(_likest, reader)):
+        for one in found:
+            for other in look(one):
+                is_new = other.uid not in seen and other.source.session != one.source.session
+                if is_new and len(seen) < len(found) + MOST_RIVALS and not _stands_apart(other):
+                    seen.add(other.uid)
+                    rivals.setdefault(one.ref, []).append(other)
     return rivals
 
 
+def _stands_apart(other: Memory) -> bool:
+    return other.is_low_trust or other.kind == "summary"
+
+
 def _may_end(one: Memory, other: Memory) -> bool:
-    """Return True if a finding may replace a stored memory."""
-    if other.is_low_trust or other.kind == "summary":
-        return False
     return overrules(one.content, other.content) != NO
+
+
+def _likest(reader: Reader, one: Memory) -> Memories:
+    """Return the stored memory that names most of the things that a finding names: enough of them.
+
+    That is two; for a user, who may change his mind in a few words, also a rare one.
+    """
+    things = things_in(one.content)
+    hits = reader.search(text.words(" ".join(sorted(things))), limit=MOST_ALIKE) if things else []
+    others = [hit.memory for hit in hits if hit.memory.source.session != one.source.session]
+    shared = [(things & things_in(other.content), other) for other in others if not _stands_apart(other)]
+    most, best = max(shared, key=lambda pair: len(pair[0]), default=(frozenset(), one))
+    is_rare = any(sum(thing in named for named, _ in shared) <= RARE for thing in most)
+    return [best] if len(most) >= ENOUGH_SHARED or (is_rare and one.trust == "user") else []
 
 
 def _beside(memory: Memory, who: str, *, sort: str = "") -> Proposal:
