@@ -107,17 +107,34 @@ def _list_of(reader: Reader, session: Session) -> JudgeList:
         return JudgeList()
     summary = summary_of(reader, session.name)
     rows = _rows(reader, found, summary if summary is not None and _is_open(summary) else None)
-    worth, widths = _worth(rows, found), iter(WIDTHS)
-    asked = _as_list(session, rows)
-    while asked.list_tokens > MOST_TOKENS and len(asked.proposals) > 1:
-        least = max(worth.keys() & {one.ref for one in rows}, key=lambda ref: (-worth[ref], ref))
-        if worth[least] and (width := next(widths, None)):
-            asked = replace(asked, most_chars=width)
-            continue
-        rows = [one for one in rows if least not in (one.ref, one.sort)]
-        asked = replace(_as_list(session, rows), most_chars=asked.most_chars)
+    asked = _fitted(_as_list(session, rows), _worth(rows, found))
     listed = {one.ref for one in asked.statements}
     return replace(asked, left_out=tuple(one.ref for one in found if one.ref not in listed))
+
+
+def _fitted(asked: JudgeList, worth: Mapping[str, float]) -> JudgeList:
+    """Return a list of at most MOST_TOKENS: without memories that are only alike, with cut texts, with fewer findings.
+
+    `worth` has the refs of the statements that it can do without.
+    """
+    in_order = sorted(worth, key=lambda ref: (worth[ref], ref))
+    alike = [ref for ref in in_order if not worth[ref]]
+    findings = [ref for ref in in_order if worth[ref]][:-1]
+    shorter = [*(partial(_without, ref) for ref in alike), *(partial(_cut, width) for width in WIDTHS)]
+    for shorten in (*shorter, *(partial(_without, ref) for ref in findings)):
+        if asked.list_tokens <= MOST_TOKENS:
+            break
+        asked = shorten(asked)
+    return asked
+
+
+def _without(ref: str, asked: JudgeList) -> JudgeList:
+    """Return a list without a statement and what stands beside it."""
+    return _renumbered([one for one in asked.statements if ref not in (one.ref, one.sort)], asked)
+
+
+def _cut(width: int, asked: JudgeList) -> JudgeList:
+    return replace(asked, most_chars=width)
 
 
 def _worth(rows: Sequence[Proposal], found: Memories) -> dict[str, float]:
@@ -144,11 +161,15 @@ def _rows(reader: Reader, found: Memories, summary: Memory | None) -> list[Propo
 
 
 def _as_list(session: Session, rows: Sequence[Proposal]) -> JudgeList:
+    return _renumbered(rows, JudgeList(session=session.name, at=session.started_at))
+
+
+def _renumbered(rows: Sequence[Proposal], asked: JudgeList) -> JudgeList:
     """Number the statements, and name the list by its contents."""
     numbers = {one.ref: n for n, one in enumerate(rows, 1)}
     listed = [replace(one, n=n, beside=numbers.get(one.sort)) for n, one in enumerate(rows, 1)]
-    code = blake2s("\n".join([session.name, *(f"{one.ref} {one.text}" for one in listed)]).encode(), digest_size=3)
-    return JudgeList(code=code.hexdigest(), session=session.name, at=session.started_at, statements=tuple(listed))
+    code = blake2s("\n".join([asked.session, *(f"{one.ref} {one.text}" for one in listed)]).encode(), digest_size=3)
+    return replace(asked, code=code.hexdigest(), statements=tuple(listed))
 
 
 def _rivals(reader: Reader, found: Memories) -> dict[str, Memories]:
@@ -414,10 +435,10 @@ def answer_from(given: Mapping[str, Any], asked: JudgeList) -> Answer:
     except ValidationError as error:
         raise InvalidInput(f"The answer of the judge is malformed: {error}.") from None
     seen = {int(number): str(said) for number, said in given.get("seen", {}).items()}
-    return _renumbered(answer, seen, {one.text: one.n for one in asked.statements}) if seen else answer
+    return _as_numbered(answer, seen, {one.text: one.n for one in asked.statements}) if seen else answer
 
 
-def _renumbered(answer: Answer, seen: Mapping[int, str], now: Mapping[str, int]) -> Answer:
+def _as_numbered(answer: Answer, seen: Mapping[int, str], now: Mapping[str, int]) -> Answer:
     """Return the answer with the numbers that its statements have by now; one that is gone is left out."""
 
     def numbers(given: Iterable[int]) -> tuple[int, ...]:

@@ -71,6 +71,46 @@ def do(
     return _again(request, target, sentence)
 
 
+@router.post("/p/{project}/judge")
+def judge(
+    request: Request,
+    project: str,
+    memory: Opened,
+    csrf: Annotated[str, Form(max_length=200)],
+    code: Annotated[str, Form(max_length=20)],
+    decision: Annotated[list[str], Form(max_length=100)],
+    text: Annotated[list[str], Form(max_length=100)],
+) -> Response:
+    """Settle the list of a session, then show the inbox again with a line that says so, and an undo."""
+    target = f"{root_of(project)}/inbox"
+    if not hmac.compare_digest(csrf.encode(), form_mark(request).encode()):
+        sentence = "That form is from another session of the server. Nothing was changed."
+        return _again(request, target, sentence, is_error=True)
+    try:
+        return _again(request, target, _judged(memory, code, decision, text))
+    except KeptError as error:
+        return _again(request, target, str(error), is_error=True)
+
+
+def _judged(memory: Kept, code: str, decisions: list[str], texts: list[str]) -> str:
+    """Settle a list by a decision and a text for each of its numbers. A text that was changed is kept so."""
+    asked = memory.proposals()
+    if asked.code != code or len(asked.statements) != len(texts) or len(decisions) != len(texts):
+        raise NotFound("Not settled: the list has changed in the meantime.", hint="Look at it again, then decide.")
+    written = {one.n: said.replace("\r", "").strip() for one, said in zip(asked.statements, texts, strict=True)}
+    dropped = [one.n for one, chosen in zip(asked.statements, decisions, strict=True) if chosen == "drop"]
+    changed = {
+        one.n: written[one.n]
+        for one in asked.statements
+        if written[one.n] not in ("", one.text.strip()) and one.n not in dropped
+    }
+    kept = [one.n for one, chosen in zip(asked.statements, decisions, strict=True) if chosen == "keep"]
+    done = memory.judge(code, keep=kept, drop=dropped, rewrite=changed)
+    parts = {name: len(getattr(done, name)) for name in ("kept", "rewritten", "dropped", "replaced")}
+    said = ", ".join(f"{number} {name}" for name, number in parts.items() if number)
+    return f"{said or 'Nothing decided'}{f', {done.left} left open' if done.left else ''}."
+
+
 def _target(root: str, back: str) -> str:
     """The view to show again: `back` if it is the address of one, else the memories."""
     return back if back.partition("?")[0] in [f"{root}/{name}" for name, *_ in VIEWS] else f"{root}/memories"
