@@ -179,7 +179,9 @@ class Screen:
             self._box.write(".claude.json", known | {"projects": {str(self._box.project): trusted}})
         if self._agent.name == "codex":
             config = self._box.home / ".codex" / "config.toml"
-            config.write_text(f'{config.read_text()}\n[projects."{self._box.project}"]\ntrust_level = "trusted"\n')
+            trusts = f'\n[projects."{self._box.project}"]\ntrust_level = "trusted"\n'
+            if str(self._box.project) not in (known := config.read_text()):  # as after a run without a screen
+                config.write_text(known + trusts)
         environ = self._box.environ(self._agent.called.env) | {"TERM": "xterm-256color"}
         program = [str(self._box.root / "bin" / self._agent.name), *SCREENS[self._agent.name]]
         line = shlex.join(["env", "-i", *(f"{name}={value}" for name, value in environ.items()), *program])

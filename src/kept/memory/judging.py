@@ -18,7 +18,7 @@ from msgspec import ValidationError, convert, to_builtins
 
 from kept import text, tokens
 from kept.errors import InvalidInput
-from kept.memory import change, counts, write
+from kept.memory import change, counts, guards, write
 from kept.memory.context import Context, Memories
 from kept.memory.findings import findings_of
 from kept.memory.judge_lists import STORED, SUMMARY, mark_of
@@ -174,15 +174,16 @@ def _renumbered(rows: Sequence[Proposal], asked: JudgeList) -> JudgeList:
 
 def _rivals(reader: Reader, found: Memories) -> dict[str, Memories]:
     """Return the stored memories that each finding may replace, each once: those that it overrules, then the likest."""
-    known, seen = Known(reader, found), {one.uid for one in found}
+    known = Known(reader, found)
+    sure = [(one, other) for one in found for other in known.alike(one) if _may_end(one, other)]
+    alike = [(one, other) for one in found for other in _likest(reader, one)]
+    by_uid: dict[str, tuple[Memory, Memory]] = {}
+    for one, other in (*sure, *alike):
+        if other.source.session != one.source.session and not _stands_apart(other):
+            by_uid.setdefault(other.uid, (one, other))
     rivals: dict[str, Memories] = {}
-    for look in (lambda one: [other for other in known.alike(one) if _may_end(one, other)], partial(_likest, reader)):
-        for one in found:
-            for other in look(one):
-                is_new = other.uid not in seen and other.source.session != one.source.session
-                if is_new and len(seen) < len(found) + MOST_RIVALS and not _stands_apart(other):
-                    seen.add(other.uid)
-                    rivals.setdefault(one.ref, []).append(other)
+    for one, other in [*by_uid.values()][:MOST_RIVALS]:
+        rivals.setdefault(one.ref, []).append(other)
     return rivals
 
 
@@ -263,10 +264,12 @@ def _check(context: Context, by_number: Mapping[int, Proposal], answer: Answer) 
         raise InvalidInput(f"Number {min(both)} is dropped, and kept or rewritten, too.", hint="Name it once.")
     if len(answer.add) > MOST_ADDED:
         raise InvalidInput(f"At most {MOST_ADDED} statements can be added, got {len(answer.add)}.")
-    rules = context.rules() if answer.rewrite else None
     for n, said in answer.rewrite.items():
-        if rules is not None:
-            again.revise(context.find_live(by_number[int(n)].ref)[1], {"content": said}, rules, context.now())
+        again.revise(context.find_live(by_number[int(n)].ref)[1], {"content": said}, context.rules(), context.now())
+    for n in {*answer.drop, *(n for one in answer.add for n in one.replaces)}:
+        storage, memory = context.find(by_number[n].ref)
+        with storage.reading() as reader:
+            guards.check_unguarded(context, reader, memory)
 
 
 def _refs(memories: Iterable[Memory]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from kept.entrypoints.http.shapes import etag_of
 from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import health, inbox, knowledge, memories, saw, sessions, timeline
 from kept.entrypoints.web.shell import FOLDER, VIEWS, draw_nothing, form_mark, root_of
+from kept.entrypoints.wording import settled_sentence
 from kept.errors import KeptError, NotFound
 from kept.memory import Kept
 from kept.model import Memory
@@ -97,18 +98,10 @@ def _judged(memory: Kept, code: str, decisions: list[str], texts: list[str]) -> 
     asked = memory.proposals()
     if asked.code != code or len(asked.statements) != len(texts) or len(decisions) != len(texts):
         raise NotFound("Not settled: the list has changed in the meantime.", hint="Look at it again, then decide.")
-    written = {one.n: said.replace("\r", "").strip() for one, said in zip(asked.statements, texts, strict=True)}
-    dropped = [one.n for one, chosen in zip(asked.statements, decisions, strict=True) if chosen == "drop"]
-    changed = {
-        one.n: written[one.n]
-        for one in asked.statements
-        if written[one.n] not in ("", one.text.strip()) and one.n not in dropped
-    }
-    kept = [one.n for one, chosen in zip(asked.statements, decisions, strict=True) if chosen == "keep"]
-    done = memory.judge(code, keep=kept, drop=dropped, rewrite=changed)
-    parts = {name: len(getattr(done, name)) for name in ("kept", "rewritten", "dropped", "replaced")}
-    said = ", ".join(f"{number} {name}" for name, number in parts.items() if number)
-    return f"{said or 'Nothing decided'}{f', {done.left} left open' if done.left else ''}."
+    rows = [*zip(asked.statements, decisions, (said.replace("\r", "").strip() for said in texts), strict=True)]
+    numbers = {wanted: [one.n for one, chosen, _ in rows if chosen == wanted] for wanted in ("keep", "drop")}
+    changed = {one.n: said for one, chosen, said in rows if chosen != "drop" and said not in ("", one.text.strip())}
+    return settled_sentence(memory.judge(code, **numbers, rewrite=changed))
 
 
 def _target(root: str, back: str) -> str:
