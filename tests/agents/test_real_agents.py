@@ -264,6 +264,7 @@ def test_findings_are_judged_once_with_the_next_session_and_undo_brings_them_bac
 def test_a_working_session_is_judged_once_at_its_stop_and_undo_brings_it_back(name: str, box: Box) -> None:
     agent = box.install(name)
     box.kept("config", "set", "judge", "stop")
+    box.kept("remember", "Deploys go out on Tuesdays")  # before a project is stored, its prompts are not counted
     codes: list[str] = []
 
     def reply(text: str) -> list[Json] | None:
@@ -276,12 +277,12 @@ def test_a_working_session_is_judged_once_at_its_stop_and_undo_brings_it_back(na
     with Screen(agent) as screen:
         assert all(ASKED not in prompt_block(body) for body in screen.say(STATEMENT)), "there was no work"
         assert box.wait_for(lambda: "in cents" in box.listed())
-        work, objects = [running(name, "true")], "No, not like that."
-        turns = screen.say(objects, *work, until=lambda turns: any(ASKED_NOW in prompt_block(one) for one in turns))
+        work = [running(name, "true")] * 15
+        turns = screen.say("Go on.", *work, until=lambda turns: any(ASKED_NOW in prompt_block(one) for one in turns))
         assert prompt_block(turns[-1]).count(ASKED_NOW) == 1
         assert len(turns) <= len(work) + 3, "the answer, the call and its end: no loop"
         assert "judged 1 session, " in box.kept("status")
-        again = screen.say(objects, *work, until=lambda turns: len(turns) > len(work))
+        again = screen.say("And again.", *work, until=lambda turns: len(turns) > len(work))
         assert prompt_block(again[-1]).count(ASKED_NOW) == 1, "never twice"
     assert len(set(codes)) == 1
     assert ASKED_NOW not in box.listed(), "nothing of the request is taken for the user's words"

@@ -266,8 +266,8 @@ def _check(context: Context, by_number: Mapping[int, Proposal], answer: Answer) 
         raise InvalidInput(f"At most {MOST_ADDED} statements can be added, got {len(answer.add)}.")
     for n, said in answer.rewrite.items():
         again.revise(context.find_live(by_number[int(n)].ref)[1], {"content": said}, context.rules(), context.now())
-    for n in {*answer.drop, *(n for one in answer.add for n in one.replaces)}:
-        storage, memory = context.find(by_number[n].ref)
+    for number in {*answer.drop, *(n for one in answer.add for n in one.replaces)}:
+        storage, memory = context.find(by_number[number].ref)
         with storage.reading() as reader:
             guards.check_unguarded(context, reader, memory)
 

@@ -101,7 +101,7 @@ def _judged(memory: Kept, code: str, decisions: list[str], texts: list[str]) -> 
     rows = [*zip(asked.statements, decisions, (said.replace("\r", "").strip() for said in texts), strict=True)]
     numbers = {wanted: [one.n for one, chosen, _ in rows if chosen == wanted] for wanted in ("keep", "drop")}
     changed = {one.n: said for one, chosen, said in rows if chosen != "drop" and said not in ("", one.text.strip())}
-    return settled_sentence(memory.judge(code, **numbers, rewrite=changed))
+    return settled_sentence(memory.judge(code, keep=numbers["keep"], drop=numbers["drop"], rewrite=changed))
 
 
 def _target(root: str, back: str) -> str:
