@@ -21,6 +21,8 @@ EVIDENT = "finding with strong evidence"
 STATEMENT = "statement"
 FINDING = "finding"
 TOLD = frozenset({STANDING_ORDER, COMMAND, FIX, TWICE, ABOUT_SELF, CHANGE, EVIDENT})
+SETTLED = "judged"  # in `data` of a finding or a summary: what a judge decided
+DROPPED = "dropped"
 FADE_DAYS = 30  # a proposal that nobody judges in that time is archived
 
 
@@ -28,6 +30,11 @@ def told_as(memory: Memory, sort: str) -> Memory:
     """Return a finding as one that is told without a judge."""
     tags = tuple(tag for tag in memory.tags if tag != PROPOSAL)
     return replace(memory, tags=tags, data=(memory.data or {}) | {"sort": sort})
+
+
+def is_rejected(memory: Memory) -> bool:
+    """Return True for a statement that a judge has dropped."""
+    return memory.is_forgotten and (memory.data or {}).get(SETTLED) == DROPPED
 
 
 def corroborated(memory: Memory) -> Memory:
@@ -50,6 +57,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     is_told: bool = False  # without a judge
+    beside: int | None = None  # for a stored memory: the number of the proposal that may replace it
 
 
 def proposals_in(memories: list[Memory]) -> list[Proposal]:

@@ -6,6 +6,8 @@ Each agent is one function that writes the settings it needs to talk to the scri
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,8 @@ from tests.agents import programs
 from tests.agents.scripted_model import Json, ScriptedModel
 
 TURN_SECONDS = 120
+PASTE_SECONDS = 2.0
+SILENT_SECONDS = 5.0
 TAKE_IN_SECONDS = 30  # that a detached process may need on a busy machine
 BIN = Path(sys.executable).parent
 
@@ -159,6 +163,68 @@ class Agent:
         return self.box.model.turns(before)
 
 
+class Screen:
+    """The screen of an agent program that a person uses, in a terminal of its own (tmux)."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent, self._box = agent, agent.box
+        self._name = f"kept-{os.getpid()}-{time.monotonic_ns()}"
+
+    def __enter__(self) -> "Screen":
+        if self._agent.name == "claude":  # else it asks about its theme, the key and the folder
+            file = self._box.home / ".claude.json"
+            known = json.loads(file.read_text()) if file.exists() else {}
+            known |= {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": {"approved": ["dummy"]}}
+            trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+            self._box.write(".claude.json", known | {"projects": {str(self._box.project): trusted}})
+        if self._agent.name == "codex":
+            config = self._box.home / ".codex" / "config.toml"
+            trusts = f'\n[projects."{self._box.project}"]\ntrust_level = "trusted"\n'
+            if str(self._box.project) not in (known := config.read_text()):  # as after a run without a screen
+                config.write_text(known + trusts)
+        environ = self._box.environ(self._agent.called.env) | {"TERM": "xterm-256color"}
+        program = [str(self._box.root / "bin" / self._agent.name), *SCREENS[self._agent.name]]
+        line = shlex.join(["env", "-i", *(f"{name}={value}" for name, value in environ.items()), *program])
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "160", "-y", "50", "-c", str(self._box.project), line)
+        self.wait_for(READY[self._agent.name])
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._tmux("kill-server")
+
+    def say(self, prompt: str, *steps: Json, until: Callable[[list[Json]], bool] = bool) -> list[Json]:
+        """Type a prompt; the requests that reached the model until that is true and nothing came for a while."""
+        before = len(self._box.model.requests)
+        self._tmux("send-keys", "-l", f"{prompt} <<{json.dumps([*steps, {'say': 'SAID-so.'}])}>>")
+        while len(self._box.model.requests) == before:
+            time.sleep(PASTE_SECONDS)  # text that comes together with the key is taken for pasted lines
+            self._tmux("send-keys", "Enter")
+            time.sleep(PASTE_SECONDS)
+        end = time.monotonic() + TURN_SECONDS
+        while time.monotonic() < end and not until(self._box.model.turns(before)):
+            time.sleep(0.5)
+        seen = -1
+        while seen != len(self._box.model.requests):
+            seen = len(self._box.model.requests)
+            time.sleep(SILENT_SECONDS)
+        return self._box.model.turns(before)
+
+    def wait_for(self, shown: str) -> None:
+        end = time.monotonic() + TURN_SECONDS
+        while not re.search(shown, self.shown):
+            assert time.monotonic() < end, self.shown
+            time.sleep(0.5)
+        time.sleep(PASTE_SECONDS)
+
+    @property
+    def shown(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    def _tmux(self, *arguments: str) -> str:
+        done = subprocess.run(["tmux", "-L", self._name, *arguments], capture_output=True, text=True, check=False)
+        return done.stdout
+
+
 def claude(box: Box, path: str) -> Called:
     options = ["--allowedTools", "mcp__plugin_kept_kept,Bash,Edit,Write"]
     return Called(
@@ -270,6 +336,15 @@ def openhands(box: Box, path: str) -> Called:
     env = {"LLM_API_KEY": "dummy", "LLM_MODEL": "openai/fake", "LLM_BASE_URL": f"{box.model.url}/v1"}
     return Called(first=run, again=run, env=env)
 
+
+# How the screen of a program is called, and a pattern of what it shows when it takes a prompt.
+SCREENS = {
+    "claude": ["--allowedTools", "mcp__plugin_kept_kept,Bash,Edit,Write"],
+    "codex": ["--dangerously-bypass-approvals-and-sandbox"],
+    "gemini": ["--skip-trust", "--approval-mode", "yolo"],
+    "opencode": [],
+}
+READY = {"claude": "❯", "codex": "›", "gemini": "Type your message", "opencode": "Ask anything"}
 
 # By what an agent runs a command and writes a file: a pattern for the tool, and the names of its arguments.
 SHELLS = {

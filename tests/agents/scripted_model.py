@@ -15,6 +15,7 @@ import json
 import re
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -84,8 +85,11 @@ def script_of(text: str) -> list[Json] | None:
     return None
 
 
-def next_step(body: Json) -> Json:
-    """What to answer: {"say": ..} or {"call": name, "namespace": .., "kind": .., "input": ..}, maybe with "usage"."""
+def next_step(body: Json, reply: Callable[[str], list[Json] | None] = script_of) -> Json:
+    """What to answer: {"say": ..} or {"call": name, "namespace": .., "kind": .., "input": ..}, maybe with "usage".
+
+    `reply` gives the script for a text; by default the one that stands in it.
+    """
     if (schema := wanted_schema(body)) is not None:
         return {"say": json.dumps(example(schema))}
     tools = tool_names(body.get("tools"))
@@ -93,7 +97,7 @@ def next_step(body: Json) -> Json:
     for role, text, is_result in reversed(messages_of(body)):
         rounds += is_result and not was_result  # parallel results of one round count once
         was_result = is_result
-        steps = script_of(text) if role == "user" else None
+        steps = reply(text) if role == "user" else None
         if steps is None:
             continue
         step = dict(steps[rounds]) if rounds < len(steps) else {"say": "ok"}
@@ -258,6 +262,7 @@ class ScriptedModel(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Answer)
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.requests: list[Json] = []
+        self.reply: Callable[[str], list[Json] | None] = script_of
         self._lock = threading.Lock()
 
     def note(self, request: Json) -> int:
@@ -323,7 +328,7 @@ class _Answer(BaseHTTPRequestHandler):
             }
         )
         if speak:
-            whole, events = speak(body, next_step(body), number)
+            whole, events = speak(body, next_step(body, self.server.reply), number)
             if body.get("stream") or "stream" in path.rpartition(":")[2]:
                 self._send(200, self._sse(events, speak is chat).encode(), "text/event-stream")
             else:

@@ -8,20 +8,22 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agents import programs
-from tests.agents.boxes import CALLS, NAMES, SHELLS, WRITERS, Box
-from tests.agents.scripted_model import Json, ScriptedModel
+from tests.agents.boxes import CALLS, NAMES, SHELLS, WRITERS, Agent, Box, Screen
+from tests.agents.scripted_model import Json, ScriptedModel, script_of
 
 WANTED = [name for name in os.environ.get("KEPT_AGENTS", "").split(",") if name]
 WITH_HOOKS = ("claude", "codex", "gemini", "qwen", "copilot", "opencode")
 DECISION = "We decided to use the zebrafish queue for outgoing mail, because the old one lost messages."
 READY = "failed until ready.txt changed"
 ASKED = "Kept asks about the session"
+ASKED_NOW = f"{ASKED} so far, before you stop"
 STATEMENT = "Amounts are integers in cents, the ledger refuses floats. File names take the customer number."
 LEDGER = "make ledger writes it"
 RULE = f"Never edit ledger.txt by hand, because {LEDGER}; change ledger.in instead."
@@ -221,29 +223,76 @@ def judged(name: str, code: str) -> list[Json]:
     return [{"call": "memory_judge$", "input": asked}]
 
 
-@pytest.mark.parametrize("name", each(WITH_HOOKS))
+def left_by_a_session(agent: Agent) -> str:
+    """Have a session say something and end; the code of its list."""
+    box = agent.box
+    agent.turn(STATEMENT)
+    assert box.wait_for(lambda: "in cents" in box.listed())
+    box.kept("session", "finish", json.loads(box.kept("--json", "session", "list"))["sessions"][0]["name"])
+    return str(json.loads(box.kept("--json", "judge", "--list"))["code"])
+
+
+def is_undone(box: Box, code: str) -> bool:
+    """Take the judgement back; whether its list waits again."""
+    events = json.loads(box.kept("--json", "history", "--limit", "200"))["events"]
+    box.kept("undo", str(next(one["seq"] for one in events if one["action"] == "judge")), "--yes")
+    return code in box.kept("judge", "--list")
+
+
+@pytest.mark.parametrize("name", each(("claude", "codex", "gemini", "opencode")))
 def test_findings_are_judged_once_with_the_next_session_and_undo_brings_them_back(name: str, box: Box) -> None:
     """Claude Code says that a person is there; with the others the list comes with the second prompt."""
     agent = box.install(name)
-    if name == "claude":  # it runs here without a person, so its hooks are told that there is one
-        hooks = next(box.home.rglob("agents/claude-code/hooks/hooks.json"))
-        hooks.write_text(hooks.read_text().replace('"command": "', '"command": "CLAUDE_CODE_SESSION_ATTENDED=1 '))
-    agent.turn(STATEMENT)
-    assert box.wait_for(lambda: "in cents" in box.kept("--json", "judge", "--list"))
-    box.kept("session", "finish", json.loads(box.kept("--json", "session", "list"))["sessions"][0]["name"])
-    first = agent.turn("Hello.")
-    asked = first if name == "claude" else agent.turn("Hello again.", resume=True)
-    assert prompt_block(asked[0]).count(ASKED) == 1
-    code = json.loads(box.kept("--json", "judge", "--list"))["code"]
-    agent.turn("Go on.", *judged(name, code), resume=True)
-    assert "No session waits" in box.kept("judge", "--list") or code not in box.kept("judge", "--list")
-    assert ASKED not in prompt_block(agent.turn("What is new?")[0])
+    code = left_by_a_session(agent)
+    for prompt in ("Hello.", "Hello again."):
+        headless = agent.turn(prompt, resume=prompt != "Hello.")
+        assert all(ASKED not in prompt_block(body) for body in headless), "nobody is there"
+    with Screen(agent) as screen:
+        first = screen.say("Hello.")
+        assert prompt_block(first[-1]).count(ASKED) == (name == "claude")
+        second = screen.say("Hello again.")
+        assert prompt_block(second[-1]).count(ASKED) == 1, "it came once"
+        assert f'list=\\"{code}' in prompt_block(second[-1]).replace("\\\\", "\\")
+        screen.say("Go on.", *judged(name, code), until=lambda turns: len(turns) > 1)
+        assert code not in box.kept("judge", "--list")
+        assert "judged 1 session, " in box.kept("status")
+        assert prompt_block(screen.say("What is new?")[-1]).count(ASKED) == 1, "and not again"
+    assert is_undone(box, code)
+
+
+@pytest.mark.parametrize("name", each(("claude", "codex")))
+def test_a_working_session_is_judged_once_at_its_stop_and_undo_brings_it_back(name: str, box: Box) -> None:
+    agent = box.install(name)
+    box.kept("config", "set", "judge", "stop")
+    box.kept("remember", "Deploys go out on Tuesdays")  # before a project is stored, its prompts are not counted
+    codes: list[str] = []
+
+    def reply(text: str) -> list[Json] | None:
+        if ASKED_NOW not in text:
+            return script_of(text)
+        codes.append(re.findall(r"list=\W{0,8}(\w{6})", text)[-1])
+        return [*judged(name, codes[-1]), {"say": "JUDGED"}]
+
+    box.model.reply = reply
+    with Screen(agent) as screen:
+        assert all(ASKED not in prompt_block(body) for body in screen.say(STATEMENT)), "there was no work"
+        assert box.wait_for(lambda: "in cents" in box.listed())
+        work = [running(name, "true")] * 15
+        turns = screen.say("Go on.", *work, until=lambda turns: any(ASKED_NOW in prompt_block(one) for one in turns))
+        assert prompt_block(turns[-1]).count(ASKED_NOW) == 1
+        assert len(turns) <= len(work) + 3, "the answer, the call and its end: no loop"
+        assert "judged 1 session, " in box.kept("status")
+        again = screen.say("And again.", *work, until=lambda turns: len(turns) > len(work))
+        assert prompt_block(again[-1]).count(ASKED_NOW) == 1, "never twice"
+    assert len(set(codes)) == 1
+    assert ASKED_NOW not in box.listed(), "nothing of the request is taken for the user's words"
+    name_of = json.loads(box.kept("--json", "session", "list"))["sessions"][0]["name"]
     events = json.loads(box.kept("--json", "history", "--limit", "200"))["events"]
     box.kept("undo", str(next(one["seq"] for one in events if one["action"] == "judge")), "--yes")
-    assert code in box.kept("judge", "--list")
+    assert "in cents" in box.kept("judge", "--session", name_of, "--list")
 
 
-@pytest.mark.parametrize("name", each(("claude",)))
+@pytest.mark.parametrize("name", each(("claude", "codex")))
 def test_a_run_without_a_person_is_asked_nothing(name: str, box: Box) -> None:
     agent = box.install(name)
     box.kept("config", "set", "judge", "stop")

@@ -2,6 +2,7 @@
 
 import re
 import urllib.parse
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -156,6 +157,49 @@ def test_a_decision_of_the_inbox_is_carried_out(filled: Server) -> None:
     assert "These two contradict each other" in html
     assert "Keep both" in html
     assert "toast error" not in page(filled, location(post(filled, form(html, "decide"))))
+
+
+def test_the_findings_of_a_session_are_settled_in_the_inbox_and_one_undo_brings_them_back(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            session = memory.session("talk-9", agent="claude")
+            session.append("user", "Amounts are integers in cents, the ledger refuses floats.")
+            session.append("user", "For the file names we should take the customer number, not the name.")
+            session.append("user", "Retries are limited to 3 attempts, the carrier bans us otherwise.")
+            session.finish()
+            asked = memory.proposals()
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": server.sign_in()}
+
+        def look(path: str = "/p/web-app/inbox") -> str:
+            return server.ask("GET", path, key=None, headers=headers).body.decode()
+
+        def send(fields: Iterable[tuple[str, str]], path: str) -> Answer:
+            body = urllib.parse.urlencode([*fields]).encode()
+            return server.ask("POST", path, body, key=None, headers=headers | {"Origin": server.address})
+
+        html = look()
+        assert "Taken from session talk-9" in html
+        texts = [one.text for one in asked.statements]
+        assert all(said.split(",")[0] in html for said in texts[:3])
+        mark = re.search(r'name="csrf" value="([^"]*)"', html)
+        assert mark is not None
+        hidden = [("csrf", mark[1]), ("code", asked.code)]
+        rewritten = [
+            "Exported files are named by the customer number." if "customer" in one else one for one in texts[:3]
+        ]
+        decisions = ["drop" if "Retries" in one else "keep" for one in texts[:3]]
+        rows = [*zip(decisions, rewritten, strict=True), *(("", one) for one in texts[3:])]
+        fields = hidden + [pair for chosen, said in rows for pair in (("decision", chosen), ("text", said))]
+        done = look(location(send(fields, "/p/web-app/judge")))
+        assert "1 kept, 1 rewritten, 1 dropped" in done
+        assert "Taken from session" not in done
+        with server.memory() as memory:
+            kept_now = {one.content: one.status for one in memory.list(limit=50) if one.kind != "summary"}
+            assert kept_now.get("Exported files are named by the customer number.") == "confirmed"
+            assert not any("Retries" in said for said in kept_now)
+        assert "the list has changed in the meantime" in look(location(send(fields, "/p/web-app/judge")))
+        send(form(done, "undo").items(), "/p/web-app/do")
+        assert "Taken from session talk-9" in look()
 
 
 def test_the_list_is_filtered_by_trust_agent_and_file(filled: Server) -> None:

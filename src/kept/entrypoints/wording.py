@@ -5,6 +5,7 @@ The command line adds colours and the server for agents adds advice.
 
 from collections.abc import Iterable, Sequence
 
+from kept.memory.judge_lists import Judgement
 from kept.model import Receipt
 
 ERASURES = ("erased", "pending")  # the reasons of receipts of an erasure
@@ -56,3 +57,11 @@ def receipt_lines(receipt: Receipt, **advice: str) -> list[str]:
         return [receipt.message]
     before, after = receipt_sentence(receipt)
     return [f"{before}[id:{receipt.ref}]{after}", *receipt_details(receipt, **advice)]
+
+
+def settled_sentence(settled: Judgement) -> str:
+    """How a list of findings was settled."""
+    parts = {name: len(getattr(settled, name)) for name in ("kept", "rewritten", "dropped", "replaced", "added")}
+    parts["left as proposals"] = settled.left
+    said = ", ".join(f"{number} {name}" for name, number in parts.items() if number) or "Nothing"
+    return " ".join([f"{said}.", *(f"Not added: {reason}" for reason in settled.refused)])

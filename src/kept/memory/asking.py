@@ -5,15 +5,17 @@ context is still there. Rule: a session is given a list once, which its receipts
 """
 
 import time
+from collections import Counter
 from contextlib import suppress
 
 from kept import text
 from kept.errors import KeptError
-from kept.memory import brief, judging
+from kept.memory import brief, counts, judging
 from kept.memory.brief import Delivery
 from kept.memory.context import Context
 from kept.memory.judge_lists import JudgeList
 from kept.memory.receipts import given_in, save_notes
+from kept.model import replace
 
 WAIT_S = 1.2  # at a stop, for the background process that takes in the turn
 PAUSE_S = 0.1
@@ -40,7 +42,7 @@ def own_list(context: Context, delivery: Delivery, *, most_chars: int) -> str:
     while not asked.statements and time.monotonic() < end:
         time.sleep(PAUSE_S)
         asked = judging.list_of(context, storage, delivery.session)
-    return _give(context, delivery, asked, most_chars)
+    return _give(context, delivery, replace(asked, is_own=True), most_chars)
 
 
 def _give(context: Context, delivery: Delivery, asked: JudgeList, most_chars: int) -> str:
@@ -53,5 +55,6 @@ def _give(context: Context, delivery: Delivery, asked: JudgeList, most_chars: in
     content = {"kind": "judge", "question": {"query": ""}, "tokens": asked.tokens, "list": asked.note}
     content |= brief.delivery_note(context, delivery, block, told)
     with suppress(KeptError):  # a full disk, say: the list is given all the same
+        counts.count(context, Counter({"judge_tokens": asked.tokens}))
         save_notes(context.readable(), context.now(), body=content, named=told, session=delivery.session)
     return block

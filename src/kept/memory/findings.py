@@ -21,7 +21,7 @@ from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
-from kept.proposals import CHANGE, PROPOSAL, told_as
+from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
@@ -306,11 +306,16 @@ def _is_untouched(memory: Memory) -> bool:
 
 
 def _is_known(tx: Transaction, ready: pipeline.Ready, name: str, own: dict[str, Memory]) -> bool:
-    """Whether this session has said it before: then it is no new evidence, neither for its own memory nor a twin."""
+    """Whether this session has said it before: then it is no new evidence, neither for its own memory nor a twin.
+
+    A proposal that a judge has dropped is known as well, whichever session says it.
+    """
     if _key_of(ready.draft) in own:
         return True
-    twins = tx.select(Where(fingerprints=(fingerprint(ready.draft.content),)), limit=10)
-    return any(name in (twin.data or {}).get("sessions", ()) for twin in twins)
+    twins = tx.select(Where(fingerprints=(fingerprint(ready.draft.content),), shelf="any"), limit=10)
+    if PROPOSAL in ready.draft.tags and any(map(is_rejected, twins)):
+        return True
+    return any(name in (twin.data or {}).get("sessions", ()) for twin in twins if not twin.is_archived)
 
 
 def summarized(
@@ -388,6 +393,7 @@ def _put_summary(
         trust=fresh.trust,
         created_at=fresh.created_at,
         updated_at=tx.stamp.at,
+        data={name: value for name, value in (known.data or {}).items() if name != SETTLED} or None,
     )
     if is_emptied:
         changed = replace(changed, status="candidate", reason=None, archived_at=None)

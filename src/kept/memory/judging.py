@@ -10,17 +10,18 @@ an answer to a list that has changed, or was judged before, changes nothing.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import blake2s
 from typing import Any
 
-from msgspec import ValidationError, convert
+from msgspec import ValidationError, convert, to_builtins
 
 from kept import text, tokens
 from kept.errors import InvalidInput
-from kept.memory import change, counts, write
+from kept.memory import change, counts, guards, write
 from kept.memory.context import Context, Memories
 from kept.memory.findings import findings_of
-from kept.memory.judge_lists import STORED, SUMMARY, line_of, mark_of
+from kept.memory.judge_lists import STORED, SUMMARY, mark_of
 from kept.memory.judge_lists import Addition as Addition
 from kept.memory.judge_lists import Answer as Answer
 from kept.memory.judge_lists import JudgeList as JudgeList
@@ -29,17 +30,21 @@ from kept.memory.receipts import holds_receipts
 from kept.memory.session_summary import summary_of
 from kept.model import Draft, Memory, Session, Source, replace
 from kept.ports import Reader, Storage, Where
-from kept.proposals import FADE_DAYS, PROPOSAL, Proposal, proposals_in
+from kept.proposals import DROPPED, FADE_DAYS, PROPOSAL, SETTLED, Proposal, proposals_in
 from kept.text import visible
 from kept.writing import admit
+from kept.writing import revise as again
 from kept.writing.duplicates import Known
-from kept.writing.last_word import NO, overrules
+from kept.writing.last_word import NO, overrules, things_in
 
 MOST_ASKED = 15  # findings of one session
 MOST_RIVALS = 5
-MOST_TOKENS = 600
+MOST_TOKENS = 600  # of the numbered lines; the question before them has about 200
+WIDTHS = (300, 240, 200, 160)  # of a statement in a list that is too long, in characters, before one is left out
 MOST_ADDED = 8
-SETTLED = "judged"  # in `data` of a finding or a summary: what the judge decided
+MOST_ALIKE = 8  # that are compared with a finding
+ENOUGH_SHARED = 2  # things that two statements name
+RARE = 2  # stored memories that name a thing
 SAME_WORDS = 5  # in a row: what an added statement shares with its session
 UNVERIFIED = "unverified"  # the tag of an added statement that shares nothing with it
 MOST_RECEIPTS = 200  # that are searched for a list
@@ -96,56 +101,118 @@ def _is_open(memory: Memory) -> bool:
 
 
 def _list_of(reader: Reader, session: Session) -> JudgeList:
+    """Return the open findings of a session, each with the stored memories that it may replace, then its summary."""
     found = [one for one in findings_of(reader, session.name) if _is_open(one) and not one.is_low_trust]
+    if not found:
+        return JudgeList()
     summary = summary_of(reader, session.name)
-    wanted = proposals_in(_best(found))
-    rivals = _rivals(reader, found, {one.ref for one in wanted})
-    if summary is not None and not _is_open(summary):
-        summary = None
-    listed = _numbered(wanted, rivals, summary)
-    code = blake2s("\n".join([session.name, *(f"{one.ref} {one.text}" for one in listed)]).encode(), digest_size=3)
-    return JudgeList(
-        code=code.hexdigest() if listed else "",
-        session=session.name,
-        at=session.started_at,
-        statements=tuple(listed) if wanted else (),
-    )
+    rows = _rows(reader, found, summary if summary is not None and _is_open(summary) else None)
+    asked = _fitted(_as_list(session, rows), _worth(rows, found))
+    listed = {one.ref for one in asked.statements}
+    return replace(asked, left_out=tuple(one.ref for one in found if one.ref not in listed))
 
 
-def _best(found: Memories) -> Memories:
-    """Return the findings to ask about: the weightiest, if there are too many."""
-    return sorted(found, key=lambda one: (-one.importance, -one.id))[:MOST_ASKED]
+def _fitted(asked: JudgeList, worth: Mapping[str, float]) -> JudgeList:
+    """Return a list of at most MOST_TOKENS: without memories that are only alike, with cut texts, with fewer findings.
+
+    `worth` has the refs of the statements that it can do without.
+    """
+    in_order = sorted(worth, key=lambda ref: (worth[ref], ref))
+    alike = [ref for ref in in_order if not worth[ref]]
+    findings = [ref for ref in in_order if worth[ref]][:-1]
+    shorter = [*(partial(_without, ref) for ref in alike), *(partial(_cut, width) for width in WIDTHS)]
+    for shorten in (*shorter, *(partial(_without, ref) for ref in findings)):
+        if asked.list_tokens <= MOST_TOKENS:
+            break
+        asked = shorten(asked)
+    return asked
 
 
-def _rivals(reader: Reader, found: Memories, asked: set[str]) -> Memories:
-    """Return stored memories that the findings may replace, each once."""
-    of_list = [one for one in found if one.ref in asked]
-    known = Known(reader, of_list)
-    rivals: dict[str, Memory] = {}
-    for one in of_list:
-        for other in known.alike(one):
-            is_other = other.source.session != one.source.session and other.uid not in rivals
-            if is_other and not other.is_low_trust and overrules(one.content, other.content) != NO:
-                rivals[other.uid] = other
-    return list(rivals.values())[:MOST_RIVALS]
+def _without(ref: str, asked: JudgeList) -> JudgeList:
+    """Return a list without a statement and what stands beside it."""
+    return _renumbered([one for one in asked.statements if ref not in (one.ref, one.sort)], asked)
 
 
-def _numbered(wanted: Sequence[Proposal], rivals: Memories, summary: Memory | None) -> list[Proposal]:
-    """Number the statements; of those that do not fit MOST_TOKENS together, the longest findings are left out."""
-    rows = [*wanted, *(_beside(one, STORED) for one in rivals)]
-    if summary is not None:
-        rows.append(_beside(summary, SUMMARY))
-    costs = {one.ref: tokens.estimate(line_of(one)) for one in rows}
-    findings = sorted(wanted, key=lambda one: costs[one.ref])
-    while findings and sum(costs.values()) > MOST_TOKENS:
-        del costs[findings.pop().ref]
-    return [replace(one, n=n) for n, one in enumerate((row for row in rows if row.ref in costs), 1)]
+def _cut(width: int, asked: JudgeList) -> JudgeList:
+    return replace(asked, most_chars=width)
 
 
-def _beside(memory: Memory, who: str) -> Proposal:
+def _worth(rows: Sequence[Proposal], found: Memories) -> dict[str, float]:
+    """Return by ref what each statement is worth that a list may do without.
+
+    Those are findings, which are worth less the longer they are for their importance; and the memories that are only
+    like one (0), which go first.
+    """
+    by_ref = {one.ref: one for one in found}
+    stored = [one for one in rows if one.who == STORED]
+    alike = {one.ref: 0.0 for one in stored if overrules(by_ref[one.sort].content, one.text) == NO}
+    costs = {one.ref: tokens.estimate(one.text) for one in rows if one.ref in by_ref}
+    return alike | {ref: max(by_ref[ref].importance, 0.1) / cost for ref, cost in costs.items()}
+
+
+def _rows(reader: Reader, found: Memories, summary: Memory | None) -> list[Proposal]:
+    """Return the statements to ask about, not numbered yet; the `sort` of a stored one is the ref that it is beside."""
+    best = sorted(found, key=lambda one: (-one.importance, -one.id))[:MOST_ASKED]
+    rivals = _rivals(reader, best)
+    rows: list[Proposal] = []
+    for one in proposals_in(best):
+        rows += [one, *(_beside(other, STORED, sort=one.ref) for other in rivals.get(one.ref, ()))]
+    return rows if summary is None else [*rows, _beside(summary, SUMMARY)]
+
+
+def _as_list(session: Session, rows: Sequence[Proposal]) -> JudgeList:
+    return _renumbered(rows, JudgeList(session=session.name, at=session.started_at))
+
+
+def _renumbered(rows: Sequence[Proposal], asked: JudgeList) -> JudgeList:
+    """Number the statements, and name the list by its contents."""
+    numbers = {one.ref: n for n, one in enumerate(rows, 1)}
+    listed = [replace(one, n=n, beside=numbers.get(one.sort)) for n, one in enumerate(rows, 1)]
+    code = blake2s("\n".join([asked.session, *(f"{one.ref} {one.text}" for one in listed)]).encode(), digest_size=3)
+    return replace(asked, code=code.hexdigest(), statements=tuple(listed))
+
+
+def _rivals(reader: Reader, found: Memories) -> dict[str, Memories]:
+    """Return the stored memories that each finding may replace, each once: those that it overrules, then the likest."""
+    known = Known(reader, found)
+    sure = [(one, other) for one in found for other in known.alike(one) if _may_end(one, other)]
+    alike = [(one, other) for one in found for other in _likest(reader, one)]
+    by_uid: dict[str, tuple[Memory, Memory]] = {}
+    for one, other in (*sure, *alike):
+        if other.source.session != one.source.session and not _stands_apart(other):
+            by_uid.setdefault(other.uid, (one, other))
+    rivals: dict[str, Memories] = {}
+    for one, other in [*by_uid.values()][:MOST_RIVALS]:
+        rivals.setdefault(one.ref, []).append(other)
+    return rivals
+
+
+def _stands_apart(other: Memory) -> bool:
+    return other.is_low_trust or other.kind == "summary"
+
+
+def _may_end(one: Memory, other: Memory) -> bool:
+    return overrules(one.content, other.content) != NO
+
+
+def _likest(reader: Reader, one: Memory) -> Memories:
+    """Return the stored memory that names most of the things that a finding names: enough of them.
+
+    That is two; for a user, who may change his mind in a few words, also a rare one.
+    """
+    things = things_in(one.content)
+    hits = reader.search(text.words(" ".join(sorted(things))), limit=MOST_ALIKE) if things else []
+    others = [hit.memory for hit in hits if hit.memory.source.session != one.source.session]
+    shared = [(things & things_in(other.content), other) for other in others if not _stands_apart(other)]
+    most, best = max(shared, key=lambda pair: len(pair[0]), default=(frozenset(), one))
+    is_rare = any(sum(thing in named for named, _ in shared) <= RARE for thing in most)
+    return [best] if len(most) >= ENOUGH_SHARED or (is_rare and one.trust == "user") else []
+
+
+def _beside(memory: Memory, who: str, *, sort: str = "") -> Proposal:
     """Return a memory that stands in the list beside the findings."""
     return Proposal(
-        n=0, text=memory.content, ref=memory.ref, sort=who, kind=memory.kind, who=who, said_at=memory.created_at
+        n=0, text=memory.content, ref=memory.ref, sort=sort, kind=memory.kind, who=who, said_at=memory.created_at
     )
 
 
@@ -167,28 +234,42 @@ def judge(context: Context, code: str, answer: Answer) -> Judgement:
 def settle(context: Context, storage: Storage, asked: JudgeList, answer: Answer) -> Judgement:
     """Carry out the answer to a list, as one group."""
     by_number = {one.n: one for one in asked.statements}
-    if unknown := sorted(answer.numbers() - by_number.keys()):
-        raise InvalidInput(
-            f"The list has no number {unknown[0]}.", hint=f"Its numbers are 1 to {len(asked.statements)}."
-        )
-    if len(answer.add) > MOST_ADDED:
-        raise InvalidInput(f"At most {MOST_ADDED} statements can be added, got {len(answer.add)}.")
+    _check(context, by_number, answer)
+    refused: list[str] = []
     with context.together():
-        rewritten = [_rewrite(context, by_number[int(n)], said, asked.session) for n, said in answer.rewrite.items()]
-        gone = [n for n in answer.drop if str(n) not in answer.rewrite]
-        added = [_add(context, storage, asked, one, by_number) for one in answer.add]
-        kept = [_keep(context, by_number[n]) for n in answer.keep if n not in gone and str(n) not in answer.rewrite]
-        dropped = [change.forget(context, by_number[n].ref) for n in dict.fromkeys(gone)]
-        left = _leave(context, storage, asked, answer)
-    counts.count(context, Counter({"judged": 1, "judge_tokens": asked.tokens}))
+        held = {int(n): _rewrite(context, by_number[int(n)], said, asked.session) for n, said in answer.rewrite.items()}
+        kept = {n: _keep(context, by_number[n]) for n in answer.keep if n not in held}
+        added = [_add(context, storage, asked, one, by_number, refused) for one in answer.add]
+        ended = {n: _drop(context, by_number[n], held | kept) for n in dict.fromkeys(answer.drop)}
+        left = _leave(context, storage, asked)
+    spent = 0 if context.is_person else tokens.estimate(str(to_builtins(answer)))
+    counts.count(context, Counter({"judged": 1, "judge_tokens": spent}))
     return Judgement(
         session=asked.session,
-        kept=_refs(kept),
-        rewritten=_refs(rewritten),
-        dropped=_refs(dropped),
-        added=_refs(added),
+        kept=_refs(kept.values()),
+        rewritten=_refs(held.values()),
+        dropped=tuple(by_number[n].ref for n, is_replaced in ended.items() if not is_replaced),
+        replaced=tuple(by_number[n].ref for n, is_replaced in ended.items() if is_replaced),
+        added=_refs(one for one in added if one is not None),
+        refused=tuple(refused),
         left=left,
     )
+
+
+def _check(context: Context, by_number: Mapping[int, Proposal], answer: Answer) -> None:
+    """Raise InvalidInput for an answer that cannot be carried out, before anything is changed."""
+    if unknown := sorted(answer.numbers() - by_number.keys()):
+        raise InvalidInput(f"The list has no number {unknown[0]}.", hint=f"Its numbers are 1 to {max(by_number)}.")
+    if both := set(answer.drop) & {*answer.keep, *map(int, answer.rewrite)}:
+        raise InvalidInput(f"Number {min(both)} is dropped, and kept or rewritten, too.", hint="Name it once.")
+    if len(answer.add) > MOST_ADDED:
+        raise InvalidInput(f"At most {MOST_ADDED} statements can be added, got {len(answer.add)}.")
+    for n, said in answer.rewrite.items():
+        again.revise(context.find_live(by_number[int(n)].ref)[1], {"content": said}, context.rules(), context.now())
+    for number in {*answer.drop, *(n for one in answer.add for n in one.replaces)}:
+        storage, memory = context.find(by_number[number].ref)
+        with storage.reading() as reader:
+            guards.check_unguarded(context, reader, memory)
 
 
 def _refs(memories: Iterable[Memory]) -> tuple[str, ...]:
@@ -235,12 +316,16 @@ def _row(reader: Reader, n: int, ref: str, who: str, mark: str) -> Proposal | No
 
 
 def _settled(decision: str) -> Callable[[Memory, datetime], Memory]:
-    """Return a change that confirms a finding: it is told from now on, as a memory of the project."""
+    """Return a change that confirms a finding: it is told from now on, as a memory of the project.
+
+    One that turned out to repeat a tool stays what it is.
+    """
 
     def confirmed(memory: Memory, at: datetime) -> Memory:
-        tags = tuple(tag for tag in memory.tags if tag != PROPOSAL)
-        data = (memory.data or {}) | {SETTLED: decision}
-        kept = replace(memory, tags=tags, data=data, verified_at=at, updated_at=at)
+        settled = replace(memory, data=(memory.data or {}) | {SETTLED: decision}, updated_at=at)
+        if memory.is_low_trust:
+            return settled
+        kept = replace(settled, tags=tuple(tag for tag in memory.tags if tag != PROPOSAL), verified_at=at)
         if kept.kind == "summary":
             return kept
         kept = admit.promoted(kept, at) if kept.tier == "session" else kept
@@ -249,51 +334,82 @@ def _settled(decision: str) -> Callable[[Memory, datetime], Memory]:
     return confirmed
 
 
+def _marked(decision: str) -> Callable[[Memory, datetime], Memory]:
+    """Return a change that notes what a judge decided, and nothing else."""
+    return lambda memory, at: replace(memory, data=(memory.data or {}) | {SETTLED: decision}, updated_at=at)
+
+
 def _keep(context: Context, one: Proposal) -> Memory:
+    """Confirm a finding. A memory that was stored before stays as it is."""
     storage, memory = context.find_live(one.ref)
-    return context.change(storage, memory, "judge", _settled("kept"))
+    return memory if one.who == STORED else context.change(storage, memory, "judge", _settled("kept"))
 
 
 def _rewrite(context: Context, one: Proposal, said: str, session: str) -> Memory:
+    """Confirm a statement in other words."""
     if one.text != said:
         change.revise(context, one.ref, {"content": said}, session=session)
     storage, memory = context.find_live(one.ref)
     return context.change(storage, memory, "judge", _settled("rewritten"))
 
 
+def _drop(context: Context, one: Proposal, held: Mapping[int, Memory]) -> bool:
+    """Forget a statement, so that no session proposes it again. Return True if it was replaced instead.
+
+    That is a memory stored before whose place the finding above it takes.
+    """
+    heir = held.get(one.beside or 0)
+    if heir is not None and heir.status != "candidate":
+        write.end(context, one.ref, heir)
+        return True
+    storage, memory = context.find(one.ref)
+    if not memory.is_archived:
+        context.change(storage, memory, "judge", _marked(DROPPED))
+    change.forget(context, one.ref)
+    return False
+
+
 def _add(
-    context: Context, storage: Storage, asked: JudgeList, one: Addition, by_number: Mapping[int, Proposal]
-) -> Memory:
-    """Store a statement of the judge; one that shares nothing with the session stays a candidate."""
+    context: Context,
+    storage: Storage,
+    asked: JudgeList,
+    one: Addition,
+    by_number: Mapping[int, Proposal],
+    refused: list[str],
+) -> Memory | None:
+    """Store a statement of the judge; one of an agent that shares nothing with the session stays a candidate.
+
+    Why one is not stored is added to `refused`.
+    """
     with storage.reading() as reader:
         said = "\n".join(message.content for message in reader.messages(asked.session))
-    is_verified = shares_words(one.content, said)
-    source = Source(origin="agent", agent=context.actor.name, session=asked.session)
+    is_verified = context.is_person or shares_words(one.content, said)
+    source = Source(origin=context.origin, agent=context.author, session=asked.session)
     tags = () if is_verified else (UNVERIFIED,)
     draft = Draft(content=one.content, kind=one.kind, files=one.files, tags=tags, source=source)
     receipt = write.remember_many(context, [draft])[0]
-    if receipt.memory is None:
-        raise InvalidInput(f"Not kept ({receipt.reason}): {receipt.message}")
     memory = receipt.memory
-    if not is_verified and memory.status == "confirmed":
+    if memory is None:
+        refused.append(receipt.message)
+        return None
+    if not is_verified and memory.status == "confirmed" and receipt.outcome == "stored":
         memory = context.change(storage, memory, "judge", lambda m, at: replace(m, status="candidate", updated_at=at))
     for number in one.replaces:
         write.end(context, by_number[number].ref, memory)
     return memory
 
 
-def _leave(context: Context, storage: Storage, asked: JudgeList, answer: Answer) -> int:
-    """Mark the findings that the answer does not name, so that nobody is asked about them again."""
-    left = [one for one in asked.statements if one.n not in answer.numbers() and one.who != STORED]
+def _leave(context: Context, storage: Storage, asked: JudgeList) -> int:
+    """Mark the findings that are still open, so that nobody is asked about them again. Return how many.
+
+    Those for which the list had no room are marked as well: a session is judged once.
+    """
+    refs = [one.ref for one in asked.statements if one.who != STORED]
+    found = [context.find(ref)[1] for ref in (*refs, *asked.left_out)]
+    left = [one for one in found if _is_open(one) and not one.is_archived]
     for one in left:
-        _, memory = context.find(one.ref)
-        if not memory.is_archived:
-            context.change(storage, memory, "judge", _left)
+        context.change(storage, one, "judge", _marked("left"))
     return len(left)
-
-
-def _left(memory: Memory, at: datetime) -> Memory:
-    return replace(memory, data=(memory.data or {}) | {SETTLED: "left"}, updated_at=at)
 
 
 def shares_words(statement: str, said: str) -> bool:
@@ -322,10 +438,10 @@ def answer_from(given: Mapping[str, Any], asked: JudgeList) -> Answer:
     except ValidationError as error:
         raise InvalidInput(f"The answer of the judge is malformed: {error}.") from None
     seen = {int(number): str(said) for number, said in given.get("seen", {}).items()}
-    return _renumbered(answer, seen, {one.text: one.n for one in asked.statements}) if seen else answer
+    return _as_numbered(answer, seen, {one.text: one.n for one in asked.statements}) if seen else answer
 
 
-def _renumbered(answer: Answer, seen: Mapping[int, str], now: Mapping[str, int]) -> Answer:
+def _as_numbered(answer: Answer, seen: Mapping[int, str], now: Mapping[str, int]) -> Answer:
     """Return the answer with the numbers that its statements have by now; one that is gone is left out."""
 
     def numbers(given: Iterable[int]) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from kept.ports import Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
-from kept.writing.duplicates import supersede
+from kept.writing.duplicates import is_guarded, supersede
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: people read no further either
 Placed = tuple[int, pipeline.Ready]
@@ -161,10 +161,16 @@ def check_not_cited(memory: Memory, done: str) -> None:
 
 
 def end(context: Context, ref: Ref, by: Memory) -> None:
-    """Archive a memory in favour of another one. A candidate ends nothing: it is not confirmed."""
+    """Archive a memory in favour of another one. A candidate ends nothing: it is not confirmed.
+
+    Nor does an agent end a memory that a person has made a guard.
+    """
     storage, memory = context.find(ref)
     if memory.is_archived or memory.uid == by.uid or by.status == "candidate":
         return
+    with storage.reading() as reader:
+        if not context.is_person and is_guarded(reader, memory):
+            return
 
     def work(tx: Transaction) -> Memory:
         return supersede(tx, memory, by, tx.stamp.at)

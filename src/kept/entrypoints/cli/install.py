@@ -25,7 +25,7 @@ from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
-JUDGE_TOKENS = 600  # of one list, at most
+JUDGE_TOKENS = 800  # of a long list with its question; most have 400
 SHOWN_LINES = 40  # of the difference of one file
 
 _agents = click.argument("agents", nargs=-1, metavar="[AGENT]...")
@@ -193,7 +193,7 @@ def _next_lines(
         yield f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install"
     elif not dry_run:
         yield (
-            "When a session begins, its agent is asked which findings of the last one hold: about "
+            "When a session begins, its agent is asked which findings of the last one hold: at most "
             f"{JUDGE_TOKENS} tokens a session. `kept config set judge off` ends that; `stop` instead of `off` asks at "
             "the end of the work."
         )

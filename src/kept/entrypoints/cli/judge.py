@@ -20,9 +20,10 @@ from kept.entrypoints.cli.frame import command, session_named, yes_option
 from kept.entrypoints.cli.invocation import LATER, Dim, Invocation, Line
 from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.hook.agents import SILENT_VARIABLE
+from kept.entrypoints.wording import settled_sentence
 from kept.errors import InvalidInput, KeptError, NotFound
 from kept.memory import Kept
-from kept.memory.judge_lists import JudgeList, Judgement, Proposal
+from kept.memory.judge_lists import JudgeList, Judgement
 from kept.memory.judging import answer_from
 from kept.memory.verbs.judge import JUDGE, PROPOSALS
 from kept.text import visible
@@ -85,21 +86,13 @@ def _list_lines(asked: JudgeList) -> list[Line]:
     if not asked.statements:
         return ["No session waits for a judge."]
     lines: list[Line] = [f"Findings of session {asked.session}, list {asked.code}:"]
-    lines += [_line(one) for one in asked.statements]
+    lines += asked.lines
     lines.append(Dim("`kept judge --keep NUMBER --drop NUMBER` decides; `kept judge` in a terminal asks one by one."))
     return lines
 
 
-def _line(one: Proposal) -> str:
-    files = f" ({', '.join(one.files[:2])})" if one.files else ""
-    return f"{one.n}. {one.who}: {' '.join(one.text.split())}{files}"
-
-
 def _tell_settled(invocation: Invocation, memory: Kept, settled: Judgement) -> None:
-    parts = {name: getattr(settled, name) for name in ("kept", "rewritten", "dropped", "added")}
-    said = ", ".join(f"{len(refs)} {name}" for name, refs in parts.items() if refs) or "Nothing"
-    left = f", {settled.left} left as proposals" if settled.left else ""
-    lines: list[Line] = [f"{said}{left}. `kept undo` takes it back."]
+    lines: list[Line] = [f"{settled_sentence(settled)} `kept undo` takes it back."]
     if memory.proposals().statements:
         lines.append(Dim("Another session waits: `kept judge`."))
     invocation.answer({"settled": msgspec.to_builtins(settled)}, lines)
@@ -115,7 +108,7 @@ def _picked(asked: JudgeList, invocation: Invocation) -> Mapping[str, Any]:
     place, statements = 0, asked.statements
     while place < len(statements):
         one = statements[place]
-        invocation.tell("", _line(one))
+        invocation.tell("", asked.lines[place])
         picked = invocation.pick(f"{place + 1} of {len(statements)}", [KEEP, DROP, EDIT, LATER, BACK, QUIT])
         if picked == QUIT:
             break

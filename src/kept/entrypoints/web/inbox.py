@@ -1,5 +1,7 @@
 """Inbox: what a person should decide, one at a time, each with a proposal and its reason.
 
+Above them stand the findings of one session that wait for a judge (`kept judge`), as one form that settles them all.
+
 A review reads every memory of a project. A small one is reviewed when something has changed; a large one in the
 background, now and then, and what has been decided since is left out. Rule: looking decides nothing.
 """
@@ -151,6 +153,7 @@ def inbox(
         number=len(reviewed.findings),
         is_under_way=reviewed.is_under_way,
         one=_decision(memory, listed[place]) if listed else None,
+        asked=memory.proposals(),
         later=back,
         back=back,
     )

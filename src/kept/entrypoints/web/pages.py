@@ -13,6 +13,7 @@ from kept.entrypoints.http.shapes import etag_of
 from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import health, inbox, knowledge, memories, saw, sessions, timeline
 from kept.entrypoints.web.shell import FOLDER, VIEWS, draw_nothing, form_mark, root_of
+from kept.entrypoints.wording import settled_sentence
 from kept.errors import KeptError, NotFound
 from kept.memory import Kept
 from kept.model import Memory
@@ -69,6 +70,38 @@ def do(
     except KeptError as error:
         return _again(request, target, str(error), is_error=True)
     return _again(request, target, sentence)
+
+
+@router.post("/p/{project}/judge")
+def judge(
+    request: Request,
+    project: str,
+    memory: Opened,
+    csrf: Annotated[str, Form(max_length=200)],
+    code: Annotated[str, Form(max_length=20)],
+    decision: Annotated[list[str], Form(max_length=100)],
+    text: Annotated[list[str], Form(max_length=100)],
+) -> Response:
+    """Settle the list of a session, then show the inbox again with a line that says so, and an undo."""
+    target = f"{root_of(project)}/inbox"
+    if not hmac.compare_digest(csrf.encode(), form_mark(request).encode()):
+        sentence = "That form is from another session of the server. Nothing was changed."
+        return _again(request, target, sentence, is_error=True)
+    try:
+        return _again(request, target, _judged(memory, code, decision, text))
+    except KeptError as error:
+        return _again(request, target, str(error), is_error=True)
+
+
+def _judged(memory: Kept, code: str, decisions: list[str], texts: list[str]) -> str:
+    """Settle a list by a decision and a text for each of its numbers. A text that was changed is kept so."""
+    asked = memory.proposals()
+    if asked.code != code or len(asked.statements) != len(texts) or len(decisions) != len(texts):
+        raise NotFound("Not settled: the list has changed in the meantime.", hint="Look at it again, then decide.")
+    rows = [*zip(asked.statements, decisions, (said.replace("\r", "").strip() for said in texts), strict=True)]
+    numbers = {wanted: [one.n for one, chosen, _ in rows if chosen == wanted] for wanted in ("keep", "drop")}
+    changed = {one.n: said for one, chosen, said in rows if chosen != "drop" and said not in ("", one.text.strip())}
+    return settled_sentence(memory.judge(code, keep=numbers["keep"], drop=numbers["drop"], rewrite=changed))
 
 
 def _target(root: str, back: str) -> str:
