@@ -162,7 +162,15 @@ def test_stored_text_is_text(page: Any, filled: Server) -> None:
     assert "\x1b" not in shown
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [
+        (1440, "dark"),
+        (360, "light"),
+        pytest.param(1440, "light", marks=pytest.mark.slow),
+        pytest.param(360, "dark", marks=pytest.mark.slow),
+    ],
+)
 def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
     browser: Any, filled: Server, width: int, theme: str, tmp_path: Path
 ) -> None:

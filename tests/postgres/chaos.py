@@ -199,7 +199,7 @@ def main() -> int:
     scenes = {
         "writers": lambda: many_writers(given.writers, given.seconds, given.longest_wait_s),
         "kills": lambda: killed_server(given.kills),
-        "standby": standbys,
+        "standby": lambda: standbys(min(given.seconds, 3.0)),
     }
     for name in given.scenes or scenes:
         print(scenes[name](), flush=True)

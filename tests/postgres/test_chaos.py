@@ -14,7 +14,7 @@ from tests.postgres.server import superuser_url
     [
         ("writers", "--writers", "4", "--seconds", "3", "--longest-wait-s", "10"),
         ("kills", "--kills", "2"),
-        ("standby",),
+        ("standby", "--seconds", "1"),
     ],
     ids=lambda scene: scene[0],
 )
