@@ -1,7 +1,7 @@
 """Ten changes of mind over several sessions of a real Claude Code: the next session is told the last word only.
 
-`minds.json` has the messages of the user by session, a prompt for which the last word matters, patterns of the last word
-(all of them have to be told) and patterns that only the overruled statement matches.
+`minds.json` has the messages of the user by session, a prompt for which the last word matters, patterns of the last
+word (all of them have to be told) and patterns that only the overruled statement matches.
 """
 
 import json

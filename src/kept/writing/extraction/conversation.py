@@ -169,17 +169,11 @@ class Conversation:
         earlier = [each for each in self._found[: later.place] if each.message.id != later.message.id]
         for each in filter(lambda one: not one.is_over, earlier):
             is_about = new.may_meet(each.values, over)
-            if each.turn < later.turn - 1 and not is_about:
-                continue
-            is_next = each is mine and each.place >= of_message - 1
-            answer = overrules(statement.said, each.said, is_next=is_next)
-            is_questioned = each.turn == later.turn - 1 and _questions(statement, each, is_about)
-            each.is_doubtful |= answer != NO or is_questioned
-            if is_questioned and each.fix:
-                later.corrects = each.fix
-            # An agent's older statement is only doubtful then: the user answers what he has just read.
-            is_ended = answer == YES and (each.judged is None or is_recent)
-            each.is_over = is_ended or bool(is_questioned and each.fix)
+            if each.turn >= later.turn - 1 or is_about:
+                is_next = each is mine and each.place >= of_message - 1
+                answer = overrules(statement.said, each.said, is_next=is_next)
+                is_questioned = each.turn == later.turn - 1 and _questions(statement, each, is_about)
+                _answered(each, later, answer, is_questioned=is_questioned)
 
     # ---- the agent ----
 
@@ -399,6 +393,17 @@ def _is_order(found: _Found) -> bool:
     if found.statement is None or not found.statement.has("standing", "recalls", "warns"):
         return False
     return sorts.sort_of(found.statement, is_doubtful=found.is_doubtful) != sorts.STATEMENT
+
+
+def _answered(earlier: _Found, later: _Found, answer: int, *, is_questioned: bool) -> None:
+    """Mark what was said earlier as ended or doubtful, by the answer of `overrules` and by an objection to it."""
+    is_fix_refused = is_questioned and bool(earlier.fix)
+    if is_fix_refused:
+        later.corrects = earlier.fix
+    # An agent's older statement is only doubtful then: the user answers what he has just read.
+    is_ended = answer == YES and (earlier.judged is None or earlier.turn >= later.turn - 1)
+    earlier.is_over = is_ended or is_fix_refused
+    earlier.is_doubtful |= answer != NO or is_questioned
 
 
 def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:

@@ -5,7 +5,8 @@ joined to it; an answer gets its question and the text of its option; a sentence
 Rule: everything a user states is returned, with points; `conversation` chooses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -63,6 +64,9 @@ _SAYS_ENOUGH = {"contrasts", "prohibits", "rule", "decides", "change", "names_se
 SHORT_POINTS = -3  # fewer than MIN_THINGS things, and no answer
 
 
+Thought = tuple[str, set[str]]  # its text and its marks
+
+
 class Statement(Struct, frozen=True):
     """A statement of the user: its text, the sentence that it is made of, its marks and its points."""
 
@@ -97,19 +101,35 @@ def statements_in(
         marks = {"states", "answer", "option", *first.marks}  # "the latter please"
         yield Statement(answer.text, first.text, message, frozenset(marks), _points(answer.text, marks))
     for passage in read_passages:
-        thoughts = list(_thoughts(passage, is_chat=is_chat))
-        for (_, marks), (_, following) in pairwise(thoughts):
-            marks |= {"task"} if "orders" in following and not following & RULE_LIKE else set()
-        for text, marks in thoughts:
+        for text, marks in _with_tasks(_thoughts(passage, is_chat=is_chat)):
             answer = _answer(text, heard) if is_first else None
             is_first = False
             content, needs = (answer.text, False) if answer else _understandable(text, marks, last, heard)
-            marks |= {"answer", answer.sort} if answer else set()
-            marks |= {"personal"} if is_chat and _is_about_self(marks) else set()
+            marks |= _marks_of(answer, marks, is_chat=is_chat)
             if content := _kept_of(content, marks):
                 weighed = content if "?" in content else text  # a question gives a short answer its weight
                 yield Statement(content, text, message, frozenset(marks), _points(weighed, marks), needs)
             last = text
+
+
+def _marks_of(answer: "Answer | None", marks: set[str], *, is_chat: bool) -> set[str]:
+    """Return the marks that a thought gets from the talk around it."""
+    found = {"answer", answer.sort} if answer else set[str]()
+    return found | {"personal"} if is_chat and _is_about_self(marks) else found
+
+
+def _with_tasks(thoughts: Iterable[Thought]) -> list[Thought]:
+    """Return the thoughts of a passage, those with the mark `task` that only explain what is asked behind them."""
+    found = list(thoughts)
+    for (_, marks), (_, following) in pairwise(found):
+        if "orders" in following and _is_task(following):
+            marks.add("task")
+    return found
+
+
+def _is_task(marks: AbstractSet[str]) -> bool:
+    """Return True for the marks of an order that is over when it is carried out."""
+    return marks.isdisjoint(RULE_LIKE)
 
 
 def _kept_of(content: str, marks: set[str]) -> str:
@@ -131,13 +151,17 @@ def _is_about_self(marks: set[str]) -> bool:
     return "names_self" in marks or ("first_person" in marks and not marks & {"wish", "orders"})
 
 
-def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str]]]:
+def _own_sentences(passage: Passage) -> Iterator[str]:
+    """Return the sentences of a passage, without those that introduce the words of others."""
+    parts = (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole))
+    return (part for part in parts if not part.rstrip(f" {ELISION}").endswith((":", "：")))
+
+
+def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[Thought]:
     """Return the thoughts of a passage, each with its marks: sentences, split or joined."""
     above = read(passage.subject).marks & {"decides", "warns"} if passage.subject else frozenset()  # "Decisions"
     text, marks, carried = "", set[str](), frozenset[str]()  # carried: "That's wrong." before what is right
-    for sentence in (part for whole in passage.sentences for part in compiled(_TWO_THOUGHTS).split(whole)):
-        if sentence.rstrip(f" {ELISION}").endswith((":", "：")):
-            continue  # it introduces the words of others
+    for sentence in _own_sentences(passage):
         found = read(sentence)
         if text and is_only_emphasis(sentence):
             marks.add("recalls")
@@ -145,7 +169,7 @@ def _thoughts(passage: Passage, *, is_chat: bool) -> Iterator[tuple[str, set[str
         if text and _continues(found, text, marks, is_chat=is_chat):
             text = f"{finished(text)} {finished(found.text)}"
             marks |= found.marks - {"points_back", "fleeting", "symptom"}
-            marks |= {"task"} if found.act == "orders" and not found.marks & RULE_LIKE else set()
+            marks |= {"task"} if found.act == "orders" and _is_task(found.marks) else set()
             continue
         if text:
             yield finished(text), marks
@@ -171,7 +195,7 @@ def _continues(found: Reading, before: str, marks: set[str], *, is_chat: bool) -
     if "points_back" in marks or (is_plain_order and found.has("rule", "standing")):
         return False
     things = things_in(found.text)
-    if found.act == "orders" and not found.marks & RULE_LIKE:
+    if found.act == "orders" and _is_task(found.marks):
         return bool(things & things_in(before))  # else it is a task beside a statement
     return not is_chat or len(things) < MIN_THINGS or bool(things & things_in(before))
 

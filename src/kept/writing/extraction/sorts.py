@@ -27,19 +27,19 @@ def sort_of(statement: Statement, *, is_doubtful: bool) -> str:
         return STATEMENT
     if statement.has("personal"):
         return ABOUT_SELF
-    if statement.has("recalls", "warns"):
-        return STANDING_ORDER
-    if statement.has("answer") and statement.has("option"):
-        return STANDING_ORDER
+    is_explicit = statement.has("recalls", "warns") or (statement.has("answer") and statement.has("option"))
+    return STANDING_ORDER if is_explicit or _is_rule(statement) else STATEMENT
+
+
+def _is_rule(statement: Statement) -> bool:
+    """Return True for a statement that holds beyond the task that it was made for."""
     if statement.has("task") and not statement.has("standing", "prohibits", "contrasts", "decides"):
-        return STATEMENT  # it explains what is asked beside it
+        return False  # it explains what is asked beside it
     if statement.has("symptom", "wish", "undo") or len(statement.content) > MAX_ORDER_CHARS:
-        return STATEMENT
+        return False
     if statement.has("orders"):
-        is_rule = statement.has("standing", "prohibits", "rule", "reason", "contrasts") and not statement.has("change")
-    else:
-        is_rule = statement.has(*RULE_MARKS)
-    return STANDING_ORDER if is_rule else STATEMENT
+        return statement.has("standing", "prohibits", "rule", "reason", "contrasts") and not statement.has("change")
+    return statement.has(*RULE_MARKS)
 
 
 def kind_of(statement: Statement) -> str:
