@@ -155,7 +155,7 @@ def furnish(server: Server) -> dict[str, str]:
         for session in ("talk", f"talk-{n}"):
             memory.session(session, agent="claude").append("user", f"We decided to paint wall {n} green.")
         judged = memory.session(f"judged-{n}", agent="claude")
-        judged.append("user", f"Retries of job {n} are limited to {n} attempts, the carrier bans us otherwise.")
+        judged.append("user", f"Retries of `job_{n}` are limited, the carrier bans us otherwise.")
         judged.finish()
         memory.aliases.add(f"wort{n}", "word")
         memory.narrative("story").begin()

@@ -181,3 +181,11 @@ Continue with the next task.
 def test_a_request_that_is_carried_out_is_not_kept(talk: Talk, said: str) -> None:
     talk.say("one", said)
     assert [one.content for one in talk.found("one").values()] == []
+
+
+def test_a_plain_order_ends_what_another_session_was_told(talk: Talk) -> None:
+    talk.say("one", "Failed uploads should ping #uploads in Slack, the webhook is in the vault.")
+    talk.say("two", "The parser chokes on empty lines, handle that.", "oh and drop the slack pings completely pls")
+    older, newer = talk.found("one"), talk.found("two")
+    assert [one.status for one in older.values()] == ["archived"]
+    assert "Drop the slack pings completely pls." in {one.content for one in newer.values()}

@@ -513,3 +513,16 @@ def test_a_memory_that_is_not_there_cannot_be_replaced(opened: Kept) -> None:
     with pytest.raises(kept.NotFound):
         opened.remember("Parcels leave the warehouse at four", replaces=["99"])
     assert opened.list() == []
+
+
+def test_a_finding_and_the_memory_that_it_contradicts_can_both_be_rewritten(opened: Kept, clock: FakeClock) -> None:
+    opened.remember("The thesis is written in LaTeX, with citations in APA style.", kind="decision")
+    clock.advance(days=1)
+    talked(opened, said=[*TALK, ("user", "Citations of the thesis are numeric, the supervisor has asked for that.")])
+    asked = opened.proposals()
+    found = next(one for one in asked.proposals if "numeric" in one.text)
+    old = next(one for one in asked.statements if one.who == "stored before")
+    numeric, latex = "The thesis has numeric citations, it is not in APA style.", "The thesis is written in LaTeX."
+    others = [one.n for one in asked.statements if one.n not in (found.n, old.n)]
+    opened.judge(asked.code, drop=others, rewrite={found.n: numeric, old.n: latex})
+    assert contents(opened) == {numeric, latex}

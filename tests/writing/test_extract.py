@@ -398,9 +398,10 @@ def test_the_decisions_of_a_plan_are_proposed_and_not_its_steps() -> None:
 
 
 def test_a_summary_does_not_say_twice_what_was_asked_and_kept() -> None:
+    """The later of two statements comes first: a briefing shows two lines, and the end of a session counts most."""
     assert summarize([user("use pnpm, not npm"), user("never touch schema.sql")]).splitlines() == [
-        "- Use pnpm, not npm.",
         "- Never touch schema.sql.",
+        "- Use pnpm, not npm.",
     ]
 
 

@@ -1,5 +1,7 @@
 """Short corrections and statements in other languages are kept with the right kind."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from kept.model import Message
@@ -40,3 +42,28 @@ def test_chatter_and_requests_in_other_languages_are_not_told(said: str) -> None
 
 def test_hardly_any_chatter_in_other_languages_is_even_proposed() -> None:
     assert len([said for said in PASSING if after_an_answer(said)]) <= 2
+
+
+def test_a_task_is_kept_apart_from_the_statement_beside_it() -> None:
+    said = "The billing tests only run against Postgres. Rename the export button to Download."
+    found = [each.draft.content for each in after_an_answer(said)]
+    assert "The billing tests only run against Postgres." in found
+
+
+def test_a_sentence_that_explains_a_task_is_not_told_without_a_judge() -> None:
+    said = "The gateway eats all the memory until it gets killed every night. Find out why."
+    assert [each.draft.content for each in after_an_answer(said) if each.sort in TOLD] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("Der Termin für heute fällt aus, die Messe dauert immer drei Tage.", "für 2026-03-18 fällt"),
+        ("Desde hoy todos los precios llevan IVA.", "Desde 2026-03-18 todos"),
+        ("今日から請求書は必ずPDFで送る。", "2026-03-18から"),
+        ("From today all prices include VAT.", "From 2026-03-18 all"),
+    ],
+)
+def test_a_word_for_a_day_becomes_a_date_in_its_language(said: str, day: str) -> None:
+    message = Message(id="u", role="user", content=said, at=datetime(2026, 3, 18, 9, tzinfo=UTC))
+    assert day in " ".join(each.draft.content for each in extract([message], style="coding"))

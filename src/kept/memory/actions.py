@@ -14,7 +14,7 @@ from kept import text
 from kept.anchors import ANY, ToolCall, is_general, keys_of_call, keys_of_memory
 from kept.memory import guards
 from kept.memory.anchor_files import Anchors, is_anchored, keys_of
-from kept.memory.brief import Delivery, Notice, memory_line, note_delivery
+from kept.memory.brief import Delivery, ToldText, memory_line, note_delivery
 from kept.memory.context import Context
 from kept.memory.told import told_in
 from kept.model import Entry, Memory
@@ -89,7 +89,7 @@ def for_action(
         return Said()
     block = text.delivered("\n".join([HEAD, *(memory_line(one.memory) for one in chosen)]))
     told = tuple(Entry(memory=one.memory, why=one.why) for one in chosen)
-    note_delivery(context, delivery, block, Notice(kind="action", section="concerns", told=told))
+    note_delivery(context, delivery, block, ToldText(kind="action", section="concerns", told=told))
     return Said(text=block)
 
 

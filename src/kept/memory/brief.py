@@ -366,7 +366,7 @@ def _marks_note(told: Gathered, briefing: Briefing) -> dict[str, Any]:
     return {"marks": [*marks, *map(line_mark, (*tasks, *lines))]}
 
 
-class Notice(Struct, frozen=True, kw_only=True):
+class ToldText(Struct, frozen=True, kw_only=True):
     """The content of a receipt for a text that a briefing did not write: the memories told, each with the reason."""
 
     kind: str
@@ -376,7 +376,7 @@ class Notice(Struct, frozen=True, kw_only=True):
     more: Mapping[str, str] = {}
 
 
-def note_delivery(context: Context, delivery: Delivery, block: str, notice: Notice) -> bool:
+def note_delivery(context: Context, delivery: Delivery, block: str, notice: ToldText) -> bool:
     """Save the receipt of a text. Return False if that was not possible, because of a full disk, say."""
     told = [entry.memory for entry in notice.told]
     entries = [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in notice.told] if block else []

@@ -148,7 +148,7 @@ class Deliveries:
         lines = [memory_line(one.memory) for one in known]
         block = text.delivered(_cut([head, *lines], MAX_CHARS - len(text.delivered("x"))))
         told = tuple(Entry(memory=one.memory, why=one.why) for one in known)
-        notice = brief.Notice(kind="known_error", section="known errors", told=told, query=output[:ERROR_CHARS])
+        notice = brief.ToldText(kind="known_error", section="known errors", told=told, query=output[:ERROR_CHARS])
         brief.note_delivery(self._context, listener.delivery("failure"), block, notice)
         return block
 

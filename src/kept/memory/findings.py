@@ -141,7 +141,7 @@ def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> t
     own = {_identity(memory): memory for memory in _taken_before(tx, name)}
     withdrawn = _reconcile(tx, own, reading.said) if reading.is_whole else 0
     place = write.place(storage, tx.stamp.at)
-    ready = [*reading.ready, *(_changing(tx, reading.minor, place) if reading.minor else ())]
+    ready = [*reading.ready, *(_changing(tx, name, reading.minor, place) if reading.minor else ())]
     new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
     receipts = pipeline.store(tx, new, place)
     ended = _end_overruled(tx, name, [one.memory for one in receipts if one.memory is not None])
@@ -221,18 +221,28 @@ def _identity(memory: Memory) -> str:
     return (memory.key or "").rpartition(":")[2]
 
 
-def _changing(tx: Transaction, minor: Sequence[pipeline.Ready], place: pipeline.Destination) -> list[pipeline.Ready]:
-    """Return the minor drafts that change what another session, or somebody on purpose, has stored."""
+def _changing(
+    tx: Transaction, name: str, minor: Sequence[pipeline.Ready], place: pipeline.Destination
+) -> list[pipeline.Ready]:
+    """Return the minor drafts that change something that another session, or a person on purpose, has stored."""
     memories = [pipeline.to_memory(ready, place) for ready in minor]
-    known = Known(tx, memories)
-    return [one for one, memory in zip(minor, memories, strict=True) if _changes_another(tx, memory, known)]
+    known, said = Known(tx, memories), _said_in_others(tx, name)
+    return [one for one, memory in zip(minor, memories, strict=True) if _changes_another(tx, memory, known, said)]
 
 
-def _changes_another(tx: Transaction, memory: Memory, known: Known) -> bool:
+def _changes_another(tx: Transaction, memory: Memory, known: Known, said: Memories) -> bool:
+    if any(overrules(memory.content, other.content) == YES for other in said):
+        return True
     others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
     return any(overrules(memory.content, other.content) != NO for other in others) or bool(
         find_rivals(tx, memory, others)
     )
+
+
+def _said_in_others(tx: Transaction, name: str) -> Memories:
+    """Return the newest statements of the user that other sessions left."""
+    known = tx.select(Where(trusts=("user",), statuses=("candidate",)), limit=MOST_COMPARED)
+    return [one for one in known if is_finding(one) and one.source.session != name]
 
 
 def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
@@ -241,8 +251,7 @@ def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
     The statement that does so is told in its place. In doubt both stay, the older one as a proposal.
     """
     spoken = [one for one in new if one.trust == "user" and one.source.origin == "conversation"]
-    known = tx.select(Where(trusts=("user",), statuses=("candidate",)), limit=MOST_COMPARED) if spoken else []
-    earlier = [one for one in known if is_finding(one) and one.source.session != name]
+    earlier = _said_in_others(tx, name) if spoken else []
     return sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in earlier)
 
 

@@ -15,7 +15,7 @@ from kept.anchors import ToolCall, is_general
 from kept.errors import Busy, InvalidInput, NotAllowed
 from kept.memory import receipts, trust
 from kept.memory.anchor_files import is_anchored, keys_of
-from kept.memory.brief import Delivery, Notice, memory_line, note_delivery
+from kept.memory.brief import Delivery, ToldText, memory_line, note_delivery
 from kept.memory.context import Context, Ref, by_uid
 from kept.model import CallGuard, Entry, GuardMode, Memory, replace
 from kept.ports import Reader, Storage, Transaction
@@ -133,7 +133,7 @@ def _noted(context: Context, session: str) -> set[tuple[str, Any]]:
 def _note(context: Context, memory: Memory, block: str, delivery: Delivery, more: dict[str, str]) -> bool:
     """Save a receipt. Return False if that was not possible."""
     told = (Entry(memory=memory, why="guard"),)
-    return note_delivery(context, delivery, block, Notice(kind="action", section="guard", told=told, more=more))
+    return note_delivery(context, delivery, block, ToldText(kind="action", section="guard", told=told, more=more))
 
 
 def _digest(call: ToolCall) -> str:

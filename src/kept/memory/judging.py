@@ -237,17 +237,16 @@ def settle(context: Context, storage: Storage, asked: JudgeList, answer: Answer)
     _check(context, by_number, answer)
     refused: list[str] = []
     with context.together():
-        held = {int(n): _rewrite(context, by_number[int(n)], said, asked.session) for n, said in answer.rewrite.items()}
-        kept = {n: _keep(context, by_number[n]) for n in answer.keep if n not in held}
+        held = _hold_all(context, asked, answer)
         added = [_add(context, storage, asked, one, by_number, refused) for one in answer.add]
-        ended = {n: _drop(context, by_number[n], held | kept) for n in dict.fromkeys(answer.drop)}
+        ended = {n: _drop(context, by_number[n], held) for n in dict.fromkeys(answer.drop)}
         left = _leave(context, storage, asked)
     spent = 0 if context.is_person else tokens.estimate(str(to_builtins(answer)))
     counts.count(context, Counter({"judged": 1, "judge_tokens": spent}))
     return Judgement(
         session=asked.session,
-        kept=_refs(kept.values()),
-        rewritten=_refs(held.values()),
+        kept=_refs(one for n, one in held.items() if str(n) not in answer.rewrite),
+        rewritten=_refs(one for n, one in held.items() if str(n) in answer.rewrite),
         dropped=tuple(by_number[n].ref for n, is_replaced in ended.items() if not is_replaced),
         replaced=tuple(by_number[n].ref for n, is_replaced in ended.items() if is_replaced),
         added=_refs(one for one in added if one is not None),
@@ -339,18 +338,24 @@ def _marked(decision: str) -> Callable[[Memory, datetime], Memory]:
     return lambda memory, at: replace(memory, data=(memory.data or {}) | {SETTLED: decision}, updated_at=at)
 
 
-def _keep(context: Context, one: Proposal) -> Memory:
-    """Confirm a finding. A memory that was stored before stays as it is."""
-    storage, memory = context.find_live(one.ref)
-    return memory if one.who == STORED else context.change(storage, memory, "judge", _settled("kept"))
+def _hold_all(context: Context, asked: JudgeList, answer: Answer) -> dict[int, Memory]:
+    """Confirm the statements that an answer keeps or rewrites, by number.
+
+    Stored memories come first: a finding that is rewritten to contradict one would archive it.
+    """
+    by_number = {one.n: one for one in asked.statements}
+    numbers = sorted({*answer.keep, *map(int, answer.rewrite)}, key=lambda n: (by_number[n].who != STORED, n))
+    return {n: _hold(context, by_number[n], answer.rewrite.get(str(n)), asked.session) for n in numbers}
 
 
-def _rewrite(context: Context, one: Proposal, said: str, session: str) -> Memory:
-    """Confirm a statement in other words."""
-    if one.text != said:
+def _hold(context: Context, one: Proposal, said: str | None, session: str) -> Memory:
+    """Confirm a statement, in other words if there are any. A memory that was stored before is kept as it is."""
+    if said is not None and said != one.text:
         change.revise(context, one.ref, {"content": said}, session=session)
     storage, memory = context.find_live(one.ref)
-    return context.change(storage, memory, "judge", _settled("rewritten"))
+    if said is None and one.who == STORED:
+        return memory
+    return context.change(storage, memory, "judge", _settled("kept" if said is None else "rewritten"))
 
 
 def _drop(context: Context, one: Proposal, held: Mapping[int, Memory]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from kept.model import Message
+from kept.text import compiled
 from kept.writing.extraction.failures import Failure, is_telling
 from kept.writing.extraction.gist import Gist
 from kept.writing.extraction.statements import finished, own_words
@@ -16,6 +17,7 @@ from kept.writing.extraction.statements import finished, own_words
 MAX_LINES = 2  # that are shown of a change
 MAX_LINES_CHARS = 200
 MAX_CHANGED = 3  # files that are named
+_CAMEL = r"(?<=[a-z])(?=[A-Z])"  # in `timeZone`, which people call time zone
 _COMMENT = ("#", "//", "/*", "*", "--", "<!--")
 
 
@@ -40,8 +42,9 @@ def fix_of(failure: Failure) -> Fix | None:
 
 
 def _reason_for(failure: Failure, lines: Sequence[str]) -> tuple[str, Message | None]:
-    """Return the latest explanation of this error or its new lines, and its message: not one of the work between."""
-    about = Gist.of(" ".join((failure.message, failure.place or "", *lines)))
+    """Return the latest explanation of this error or its change, and its message: not one of the work between."""
+    named = " ".join((failure.message, failure.place or "", *lines))
+    about = Gist.of(compiled(_CAMEL).sub(" ", named))
     return next((each for each in reversed(failure.said) if about.touches(Gist.of(each[0]))), ("", None))
 
 

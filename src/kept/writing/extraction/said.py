@@ -34,6 +34,7 @@ _TWO_THOUGHTS = (
     r"(?=(?:we|i|my|our|wir|ich|mein\w*|unser\w*|nous|je|mon|ma|mi|mis|minha|meu|o meu|a minha)\b)"
 )
 
+_PRONOUN = r"(?i)\b(?:it|them|that|this)\b"
 _PRONOUN_OBJECT = r"(?i)\b(?:do|use|like|want|take|keep) (?:that|it|this|them)\b"
 
 RULE_LIKE = frozenset({"rule", "standing", "prohibits", "contrasts", "reason", "change"})
@@ -97,24 +98,24 @@ def statements_in(
     last = ""
     is_first = True
     first = read(read_passages[0].sentences[0])
-    if first.act == "reacts" and (answer := _answer(first.text, heard)) and answer.sort == "option":
+    if first.act == "reacts" and (reply := _reply(first.text, heard)) and reply.sort == "option":
         marks = {"states", "answer", "option", *first.marks}  # "the latter please"
-        yield Statement(answer.text, first.text, message, frozenset(marks), _points(answer.text, marks))
+        yield Statement(reply.text, first.text, message, frozenset(marks), _points(reply.text, marks))
     for passage in read_passages:
         for text, marks in _with_tasks(_thoughts(passage, is_chat=is_chat)):
-            answer = _answer(text, heard) if is_first else None
+            reply = _reply(text, heard) if is_first else None
             is_first = False
-            content, needs = (answer.text, False) if answer else _understandable(text, marks, last, heard)
-            marks |= _marks_of(answer, marks, is_chat=is_chat)
+            content, needs = (reply.text, False) if reply else _understandable(text, marks, last, heard)
+            marks |= _marks_of(reply, marks, is_chat=is_chat)
             if content := _kept_of(content, marks):
                 weighed = content if "?" in content else text  # a question gives a short answer its weight
                 yield Statement(content, text, message, frozenset(marks), _points(weighed, marks), needs)
             last = text
 
 
-def _marks_of(answer: "Answer | None", marks: set[str], *, is_chat: bool) -> set[str]:
+def _marks_of(reply: "AnswerText | None", marks: set[str], *, is_chat: bool) -> set[str]:
     """Return the marks that a thought gets from the talk around it."""
-    found = {"answer", answer.sort} if answer else set[str]()
+    found = {"answer", reply.sort} if reply else set[str]()
     return found | {"personal"} if is_chat and _is_about_self(marks) else found
 
 
@@ -196,27 +197,28 @@ def _continues(found: Reading, before: str, marks: set[str], *, is_chat: bool) -
         return False
     things = things_in(found.text)
     if found.act == "orders" and _is_task(found.marks):
-        return bool(things & things_in(before))  # else it is a task beside a statement
+        # Else it is a task beside a statement.
+        return bool(things & things_in(before)) or compiled(_PRONOUN).search(found.text) is not None
     return not is_chat or len(things) < MIN_THINGS or bool(things & things_in(before))
 
 
-class Answer(NamedTuple):
+class AnswerText(NamedTuple):
     """An answer with its question; its sort is `option` if it chooses one that was offered."""
 
     text: str
     sort: str
 
 
-def _answer(text: str, heard: Before) -> Answer | None:
+def _reply(text: str, heard: Before) -> AnswerText | None:
     """Return an answer with its question and the text of its option; None if the text answers nothing."""
     question = (heard.question or heard.own_question)[-MAX_CONTEXT_CHARS:]
     is_short = len(text.split(".")[0].split(",")[0].split()) <= SHORT_WORDS
     if is_short and (choice := choice_of(text, options_in(heard.asked))):
         parts = (question, finished(choice.option), finished(choice.rest) if len(choice.rest) > MIN_REST_CHARS else "")
-        return Answer(" ".join(filter(None, parts)), "option" if choice.is_sure else "fragment")
+        return AnswerText(" ".join(filter(None, parts)), "option" if choice.is_sure else "fragment")
     is_fragment = len(text.split()) <= SHORT_WORDS and bool(things_in(text))
     if heard.question and is_fragment and not read(text).has("first_person"):
-        return Answer(f"{question} {text}", "fragment")
+        return AnswerText(f"{question} {text}", "fragment")
     return None
 
 

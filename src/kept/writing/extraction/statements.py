@@ -91,9 +91,14 @@ def finished(sentence: str) -> str:
 
 # Words for a day that mean another one tomorrow, and how far it is from the day on which they were said.
 _DAYS: Sequence[tuple[str, int]] = (
-    (r"today|tonight|this morning|heute|aujourd'hui|hoy", 0),
-    (r"yesterday|gestern|hier soir|ayer", -1),
+    (r"today|tonight|this morning", 0),
+    (r"yesterday", -1),
     (r"tomorrow", 1),
+)
+_DAYS_ELSEWHERE: Sequence[tuple[str, str, int]] = (  # a date alone takes their place: each language has another "on"
+    (r"heute|aujourd'hui|hoy|hoje", "今日", 0),
+    (r"gestern|hier soir|ayer|ontem", "昨日", -1),
+    (r"demain|amanhã", "明日", 1),
 )
 
 
@@ -109,4 +114,7 @@ def dated(statement: str, at: datetime | None) -> str:
         statement = compiled(rf"(?i)\b(?:{words})'s\b").sub(day, statement)
         statement = compiled(rf"(?i)^(?:{words})\b").sub(f"On {day}", statement)
         statement = compiled(rf"(?i)\b(?:{words})\b").sub(f"on {day}", statement)
+    for words, kanji, days in _DAYS_ELSEWHERE:
+        day = f"{at + timedelta(days=days):%Y-%m-%d}"
+        statement = compiled(rf"(?i)(?:\b(?:{words})\b|{kanji})").sub(day, statement)
     return statement

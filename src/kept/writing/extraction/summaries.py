@@ -19,7 +19,8 @@ def summary_of(asked: str, drafts: Sequence[Draft]) -> str:
     is_kept = any(_bare(draft.content) == _bare(asked) for draft in drafts)
     lines = [f"Asked: {cut(asked)}"] if asked and not is_kept else []
     open_ends = list(filter(is_open, drafts))[:1]
-    others = sorted(filterfalse(is_open, drafts), key=rank)
+    others = list(filterfalse(is_open, drafts))[::-1]
+    others.sort(key=rank)  # of two alike the later one comes first
     lines += [cut(draft.content) for draft in others[: MAX_LINES - len(lines) - len(open_ends)]]
     lines += [f"Open: {cut(draft.content)}" for draft in open_ends]
     return "\n".join(f"- {line}" for line in _once(lines))
