@@ -39,7 +39,7 @@ from kept.writing.last_word import NO, overrules, things_in
 
 MOST_ASKED = 15  # findings of one session
 MOST_RIVALS = 5
-MOST_TOKENS = 600  # of the numbered lines; the question before them has about 200
+MOST_TOKENS = 600  # of the numbered lines; the question before them has about 250
 WIDTHS = (300, 240, 200, 160)  # of a statement in a list that is too long, in characters, before one is left out
 MOST_ADDED = 8
 MOST_ALIKE = 8  # that are compared with a finding

@@ -25,7 +25,7 @@ from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
-JUDGE_TOKENS = 800  # of a long list with its question; most have 400
+JUDGE_TOKENS = 850  # of a long list with its question; most have 400
 SHOWN_LINES = 40  # of the difference of one file
 
 _agents = click.argument("agents", nargs=-1, metavar="[AGENT]...")
