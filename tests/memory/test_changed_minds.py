@@ -189,3 +189,11 @@ def test_a_plain_order_ends_what_another_session_was_told(talk: Talk) -> None:
     older, newer = talk.found("one"), talk.found("two")
     assert [one.status for one in older.values()] == ["archived"]
     assert "Drop the slack pings completely pls." in {one.content for one in newer.values()}
+
+
+def test_a_request_that_is_repeated_in_another_session_becomes_a_proposal(talk: Talk) -> None:
+    request = "Update the changelog with the changes since the last release."
+    talk.say("one", request)
+    assert talk.found("one") == {}
+    talk.say("two", "The login page is slow.", request)
+    assert [one.content for one in talk.found("two").values() if one.is_proposal] == [request]

@@ -23,20 +23,23 @@ from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Sour
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
 from kept.tables import PRESETS
-from kept.text import fingerprint
+from kept.text import fingerprint, sentences, words
 from kept.writing import admit, pipeline
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known, supersede
 from kept.writing.extraction import OPEN, ExtractedDraft, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
 from kept.writing.extraction.turn_files import TurnFiles
-from kept.writing.last_word import NO, YES, overrules
+from kept.writing.last_word import NO, YES, overrules, things_in
 from kept.writing.quotes import Quotes
 
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
 MOST_OPEN_ENDS = 100
 MOST_COMPARED = 500  # of the user's statements, newest first, that a new one may overrule
+MIN_REPEATED_THINGS = 3  # that a request names: "run the tests" is said in every session
+MOST_REPEATS = 10  # messages of other sessions that are compared
+SAME_THINGS = 0.8  # of all that two sentences name
 MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 
@@ -224,10 +227,22 @@ def _identity(memory: Memory) -> str:
 def _changing(
     tx: Transaction, name: str, minor: Sequence[pipeline.Ready], place: pipeline.Destination
 ) -> list[pipeline.Ready]:
-    """Return the minor drafts that change something that another session, or a person on purpose, has stored."""
+    """Return the minor drafts that change something stored elsewhere, or that the user says in a second session."""
     memories = [pipeline.to_memory(ready, place) for ready in minor]
     known, said = Known(tx, memories), _said_in_others(tx, name)
-    return [one for one, memory in zip(minor, memories, strict=True) if _changes_another(tx, memory, known, said)]
+    found = [_changes_another(tx, one, known, said) or _is_said_again(tx, name, one) for one in memories]
+    return [one for one, is_wanted in zip(minor, found, strict=True) if is_wanted]
+
+
+def _is_said_again(tx: Transaction, name: str, memory: Memory) -> bool:
+    """Return True if the user has said the same sentence in another session: a task once, a habit twice."""
+    things = things_in(memory.content)
+    if memory.trust != "user" or len(things) < MIN_REPEATED_THINGS:
+        return False
+    found = [one.message for one in tx.search_messages(words(memory.content), limit=MOST_REPEATS)]
+    elsewhere = [one for one in found if one.session != name and one.role == "user" and one.trust == "user"]
+    heard = (things_in(sentence) for message in elsewhere for sentence in sentences(message.content))
+    return any(len(things & other) >= SAME_THINGS * len(things | other) for other in heard if other)
 
 
 def _changes_another(tx: Transaction, memory: Memory, known: Known, said: Memories) -> bool:
