@@ -526,3 +526,11 @@ def test_a_finding_and_the_memory_that_it_contradicts_can_both_be_rewritten(open
     others = [one.n for one in asked.statements if one.n not in (found.n, old.n)]
     opened.judge(asked.code, drop=others, rewrite={found.n: numeric, old.n: latex})
     assert contents(opened) == {numeric, latex}
+
+
+def test_an_answer_with_an_unknown_field_is_refused_and_settles_nothing(opened: Kept) -> None:
+    session = talked(opened)
+    asked = opened.proposals()
+    with pytest.raises(InvalidInput, match="no field 'dropp'"):
+        session.judge({"keep": [1], "dropp": [2]})
+    assert opened.proposals() == asked

@@ -437,7 +437,12 @@ def answer_from(given: Mapping[str, Any], asked: JudgeList) -> Answer:
 
     `seen` (number → text), if it is given, says which statement a number meant when the model saw the list.
     """
-    wanted = {name: value for name, value in given.items() if name in Answer.__struct_fields__}
+    fields = Answer.__struct_fields__
+    if unknown := sorted(given.keys() - {*fields, "seen", "list"}):  # a model may repeat the code of the list
+        raise InvalidInput(
+            f"The answer of a judge has no field {visible(unknown[0])!r}.", hint=f"Its fields are {', '.join(fields)}."
+        )
+    wanted = {name: value for name, value in given.items() if name in fields}
     try:
         answer = convert(wanted, Answer, strict=False)
     except ValidationError as error:

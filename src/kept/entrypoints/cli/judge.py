@@ -1,7 +1,7 @@
 """`kept judge`: decide which findings of a session later sessions are told, one key each, or let a program decide.
 
 A program (`--with`) is run once, after a person has seen the price and agreed, with the hooks of Kept silent and in an
-empty folder, so that it neither reads nor writes a memory by itself. Rule: nothing is decided that nobody asked for.
+empty folder, so that it neither reads nor writes a memory by itself. Rule: it runs only when a person starts it.
 """
 
 import os

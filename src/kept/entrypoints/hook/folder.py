@@ -49,7 +49,7 @@ MOMENTS = {
 
 
 class Misses(NamedTuple):
-    """The number of hooks that ran out of time at one moment, so that nothing was told, and the last time."""
+    """Hooks that ran out of time at one moment and told nothing: their number, and the last time."""
 
     moment: str
     times: int

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class _Options:
-    """The options of a scanner, as `json.JSONDecoder` has them."""
+    """Options for the scanner of `json`, with the names that `json.JSONDecoder` uses."""
 
     strict = True
     object_hook = None

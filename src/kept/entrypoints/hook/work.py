@@ -1,4 +1,4 @@
-"""The work of a session, as its tool calls show it: the last files, and the tasks that sub-agents were given.
+"""Read from tool calls on which files a session works, and which tasks its sub-agents were given.
 
     <home>/hook/recent/SESSION        paths, one a line, the last one last
     <home>/hook/recent/SESSION.tasks  tasks that no sub-agent has begun, as JSON, one a line

@@ -1,4 +1,4 @@
-"""The tools over HTTP: the server of the Model Context Protocol behind `kept serve`.
+"""Serve the MCP tools over HTTP, behind `kept serve`.
 
 Rule: each request is complete in itself. No stream stays open, so a key that has ended can hold none.
 """
