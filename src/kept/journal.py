@@ -15,7 +15,21 @@ import msgspec
 
 from kept.errors import NotAllowed
 from kept.model import IMPORT as IMPORT
-from kept.model import Alias, Allowance, CallGuard, Conflict, Event, Memory, Pause, Record, Session, Task, replace
+from kept.model import (
+    REDACT,
+    Alias,
+    Allowance,
+    CallGuard,
+    Conflict,
+    Event,
+    Memory,
+    Pause,
+    Record,
+    Rejection,
+    Session,
+    Task,
+    replace,
+)
 from kept.ports import Stamp
 
 FIRST_PREV = "0" * 32  # what the first event of a journal points back to
@@ -207,6 +221,40 @@ def replay(events: Iterable[Event]) -> dict[str, Any]:
     return fields
 
 
+def as_before(
+    present: Mapping[str, Record], later: Sequence[Event], existed: Callable[[str], bool]
+) -> dict[str, Record]:
+    """Return the records, by subject, as they were before these events, which are given newest first.
+
+    Erased text does not come back. A record that was redacted among these events is returned as it was left by that,
+    if `existed` says that it had been there before.
+    """
+    erased = erasures(reversed(later))
+    fields: dict[str, dict[str, Any]] = {}
+    nouns: dict[str, type[Record]] = {}
+    for event in later:
+        subject = event.subject
+        if event.changed is None or event.seq <= erased.get(subject, 0):
+            continue
+        if subject in erased and event.action == REDACT:  # its text before that is gone
+            continue
+        if subject not in fields:
+            fields[subject], nouns[subject] = wire(present.get(subject)), noun_of(event)
+        fields[subject] |= {name: before for name, (before, _) in event.changed.items()}
+    found = {subject: record for subject, record in present.items() if subject not in fields}
+    found |= {
+        subject: msgspec.convert(_given(then), nouns[subject])
+        for subject, then in fields.items()
+        if then.get("id") is not None
+    }
+    return {subject: record for subject, record in found.items() if subject not in erased or existed(subject)}
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out fields without a value: some have a default that is not None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
     """The newest group of this actor that stands: not an undo, and not undone (or undone and redone).
 
@@ -336,7 +384,7 @@ def _unborn(record: Record, at: datetime) -> Record | None:
 
 def noun_of(event: Event) -> type[Record]:
     """What the event is about, told by its subject."""
-    for noun in (Alias, Session, Task, Pause, Allowance, CallGuard):
+    for noun in (Alias, Session, Task, Pause, Allowance, CallGuard, Rejection):
         if event.subject.startswith(f"{noun.noun}:"):
             return noun
     return Conflict if event.subject.startswith("c") and event.subject[1:].isdigit() else Memory

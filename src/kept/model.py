@@ -18,7 +18,8 @@ from kept.errors import InvalidInput
 Tier = Literal["task", "session", "project", "global"]
 Scope = Literal["memory", "items", "sources"]
 Status = Literal["candidate", "confirmed", "pinned", "archived"]
-Reason = Literal["expired", "evicted", "superseded", "forgotten"]
+Reason = Literal["expired", "evicted", "superseded", "rejected", "forgotten"]
+RejectedAs = Literal["forgotten", "overruled", "wrong"]
 Origin = Literal["user", "agent", "conversation", "tool", "import", "migration", "extraction", "narrative"]
 Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
@@ -82,6 +83,7 @@ def least(*trusts: Trust) -> Trust:
 
 ALSO = "also"  # in the data of a memory: other words to find it by
 PROPOSAL = "proposal"  # the tag of an unjudged finding
+REJECTED = "rejected"  # the tag of a candidate that repeats a rejected statement: only a person confirms it
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
 
 
@@ -194,6 +196,11 @@ class Memory(Record, frozen=True, kw_only=True):
         """Return True if a memory waits for a judge: it is not told to other sessions as a fact."""
         return self.status == "candidate" and PROPOSAL in self.tags
 
+    @property
+    def is_rejected(self) -> bool:
+        """Return True if an agent repeats a forgotten or rejected statement: it is told to nobody."""
+        return self.status == "candidate" and REJECTED in self.tags
+
     def as_draft(self, **changes: Any) -> Draft:
         """The memory as a new draft, with some fields changed."""
         fields = {name: getattr(self, name) for name in Draft.__struct_fields__ if name != "pin"}
@@ -211,7 +218,10 @@ class Memory(Record, frozen=True, kw_only=True):
 
     def vouched_for(self) -> "Memory":
         """The memory after a person has accepted its text: as if they had said it. Call it for a person's act only."""
-        return replace(self, trust="user") if self.is_low_trust else self
+        accepted = replace(self, trust="user") if self.is_low_trust else self
+        if REJECTED not in self.tags:
+            return accepted
+        return replace(accepted, tags=tuple(tag for tag in self.tags if tag != REJECTED))
 
     @property
     def is_cited(self) -> bool:
@@ -345,11 +355,30 @@ class CallGuard(Record, frozen=True, kw_only=True):
     overridden: int = 0
 
 
+class Rejection(Record, frozen=True, kw_only=True):
+    """A statement that must not come back unasked: the memory that said it, by uid, and how to recognise it.
+
+    `words` is its skeleton (`writing.rejections`). An erased statement has no rejection, only a keyed hash.
+    """
+
+    noun: ClassVar[str] = "rejection"
+    named_by: ClassVar[str] = "memory"
+
+    memory: str
+    fingerprint: str
+    words: tuple[str, ...] = ()
+    scope: Scope = "memory"
+    reason: RejectedAs = "forgotten"
+    who: str
+    at: datetime
+
+
 # Every noun but Memory: few enough to read all of them at once.
-SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance, CallGuard)
+SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance, CallGuard, Rejection)
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
 
+REDACT = "redact"  # the action of an event that put a record back without its erased part
 IMPORT = "import"  # the action of an event that brought a record from elsewhere; undo does not step behind it
 
 
@@ -447,6 +476,8 @@ class Hit(Struct, frozen=True, kw_only=True):
     parts: dict[str, float] = {}
     message: Message | None = None  # in scope `sessions`, where the parts of `why` add up
     confidence: float | None = None  # how likely it answers, from 0 to 1; None for messages
+    note: str = ""  # on its code: "src/x.py has changed since"
+    branch: str = ""  # "on branch exp", if it belongs to an unmerged branch that is not checked out
 
     @property
     def ref(self) -> str:
@@ -495,11 +526,16 @@ class Recalled(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A memory in a briefing, and why it is there. `is_unjudged`: it is told before anybody has judged it."""
+    """A memory in a briefing, and why it is there. `is_unjudged`: it is told before anybody has judged it.
+
+    `note` and `branch` are as in a `Hit`.
+    """
 
     memory: Memory
     why: str
     is_unjudged: bool = False
+    note: str = ""
+    branch: str = ""
 
     @property
     def ref(self) -> str:

@@ -349,10 +349,14 @@ class Reader(Messages, VectorReader, Protocol):
         subject: str | None = None,
         group: str | None = None,
         after: int = 0,
+        later_than: datetime | None = None,
         limit: int | None = None,
         newest_first: bool = False,
     ) -> list[Event]:
-        """Events of the journal in order, with their payloads where these were not erased."""
+        """Events of the journal in order, with their payloads where these were not erased.
+
+        `later_than`: only events whose time is after this moment, wherever they stand in the journal.
+        """
 
     def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
         """The events after that number, counted: the hour in which they fell, actor, action, how many."""

@@ -15,7 +15,20 @@ import pytest
 
 from kept import bm25, journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
-from kept.model import Alias, Allowance, CallGuard, Conflict, Memory, Message, Pause, Session, Source, Task, replace
+from kept.model import (
+    Alias,
+    Allowance,
+    CallGuard,
+    Conflict,
+    Memory,
+    Message,
+    Pause,
+    Rejection,
+    Session,
+    Source,
+    Task,
+    replace,
+)
 from kept.ports import (
     ANYWHERE,
     COMMON_HANDLE,
@@ -144,6 +157,10 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         allowed = tx.add(Allowance(digest="ab" * 32, note="a test key"), "allow")
         guard = tx.add(CallGuard(memory="u1", since=START), "guard")
         passed = tx.put(replace(guard, mode="tell", overridden=2), "guard-lapse")
+        words = ("deploy", "Fridays")
+        rejected = tx.add(Rejection(memory="u1", fingerprint="ab" * 16, words=words, who="Ana", at=START), "forget")
+        lifted = tx.add(Rejection(memory="u2", fingerprint="cd" * 16, who="Ana", at=START), "forget")
+        tx.remove(lifted, "lift")
         task = tx.add(Task(name="TASK-001", blocked_by=("a", "b"), priority=1, created_at=START), "task")
         settled = tx.put(replace(conflict, resolved_at=START), "resolve")
         tx.remove(gone, "alias")
@@ -155,6 +172,7 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         assert reader.all(Task) == [task]
         assert reader.all(Allowance) == [allowed]
         assert reader.all(CallGuard) == [passed]
+        assert reader.all(Rejection) == [rejected]
         assert [reader.get(noun, 1) for noun in (Conflict, Alias, Pause, Allowance)] == [
             settled,
             alias,

@@ -127,7 +127,8 @@ def test_the_opposites_of_the_checklist_contradict(stored: str, new: str) -> Non
 def test_only_memories_of_one_kind_or_about_one_file_contradict_each_other() -> None:
     """C22: must share file paths or category."""
     pair = ("Enable query caching", "Disable query caching")
-    assert types(*pair, kinds=("decision", "warning")) == []
+    assert types(*pair, kinds=("decision", "runbook")) == []
+    assert types(*pair, kinds=("decision", "warning")) == ["contradictory"]
     assert types(*pair, kinds=("decision", "warning"), files=("src/db.py",)) == ["contradictory"]
 
 

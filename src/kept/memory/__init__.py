@@ -158,6 +158,7 @@ class Kept:
         files: Sequence[str] = (),
         since: datetime | None = None,
         until: datetime | None = None,
+        as_of: datetime | None = None,
         scope: "RecallScope" = "memory",
         follow: bool = False,
         by: Literal["message", "session"] = "message",
@@ -175,6 +176,7 @@ class Kept:
         Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput. `session` is the one
         that asks: under the presets `conservative` and `manual` only it sees its findings that nobody promoted.
         `agent` searches only memories of this one. `floor` says how sure an answer must be: strict, normal or open.
+        `as_of` answers from the memory of that moment, by the journal; erased text stays erased, and nothing is noted.
         `all_projects` asks every project of the home, for an admin; `hit.memory.space` says which one, and nothing is
         noted of it.
         """
@@ -187,6 +189,7 @@ class Kept:
             files=several(files),
             since=since,
             until=until,
+            as_of=as_of,
             scope=scope,
             follow=bool(follow),
             by=by,
@@ -251,6 +254,7 @@ class Kept:
         head_tail: int = 0,
         max_chars: int | None = None,
         floor: str | None = None,
+        as_of: datetime | None = None,
     ) -> Briefing:
         """Write a text for an agent that is about to start; `str(briefing)` is empty when there is nothing to say.
 
@@ -258,8 +262,8 @@ class Kept:
         `style` is xml, markdown, text or json. `files` are those being worked on; `session` adds findings of its
         other agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the
         recalled part, and `head_tail` puts that many of its newest and of its oldest first. `floor` says how well a
-        memory must fit the prompt: strict, normal or open. Never raises: see `error`. People's edits of MEMORY.md and
-        tasks.json are taken in first.
+        memory must fit the prompt: strict, normal or open. `as_of` writes it from the memory of that moment.
+        Never raises: see `error`. People's edits of MEMORY.md and tasks.json are taken in first.
         """
         asked = verbs.brief.Brief(
             prompt=prompt,
@@ -273,8 +277,10 @@ class Kept:
             head_tail=head_tail,
             max_chars=max_chars,
             floor=floor,
+            as_of=as_of,
         )
-        self.files.take_edits()
+        if as_of is None:
+            self.files.take_edits()
         return perform(self._context, verbs.brief.BRIEFING, asked)
 
     def share(

@@ -16,6 +16,7 @@ from kept.memory import guards
 from kept.memory.anchor_files import Anchors, is_anchored, keys_of
 from kept.memory.brief import Delivery, ToldText, memory_line, note_delivery
 from kept.memory.context import Context
+from kept.memory.standing import CodeView
 from kept.memory.told import told_in
 from kept.model import Entry, Memory
 from kept.ports import Reader, Storage
@@ -87,7 +88,8 @@ def for_action(
     chosen = _not_told_yet(context, keys, delivery.session)
     if not chosen:
         return Said()
-    block = text.delivered("\n".join([HEAD, *(memory_line(one.memory) for one in chosen)]))
+    look = CodeView(context)
+    block = text.delivered("\n".join([HEAD, *(memory_line(one.memory, look(one.memory)) for one in chosen)]))
     told = tuple(Entry(memory=one.memory, why=one.why) for one in chosen)
     note_delivery(context, delivery, block, ToldText(kind="action", section="concerns", told=told))
     return Said(text=block)

@@ -44,7 +44,9 @@ KINDS = ("warning", "decision", "convention", "preference", "error", "pattern", 
 
 def is_anchored(memory: Memory) -> bool:
     """Return True if the memory may be told at an action: said by an agent or a person, and more than a finding."""
-    if memory.is_archived or memory.is_low_trust or memory.scope != "memory" or memory.kind not in KINDS:
+    if memory.is_archived or memory.is_low_trust or memory.is_rejected:
+        return False
+    if memory.scope != "memory" or memory.kind not in KINDS:
         return False
     if INSTRUCTION_TAG in memory.tags:  # it came along with a text, and gives orders to its reader
         return False

@@ -14,12 +14,14 @@ from msgspec import Struct
 
 from kept import text, tokens
 from kept.errors import InvalidInput, KeptError
+from kept.freshness import UNKNOWN, Standing
 from kept.memory import read, receipts
 from kept.memory.context import Comparer, Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
+from kept.memory.standing import CodeView
 from kept.memory.told import Moment, Told, told_in
-from kept.model import GLOBAL, Actor, Briefing, Entry, Memory, Recalled, replace
+from kept.model import GLOBAL, Actor, Briefing, Entry, Hit, Memory, Recalled, replace
 from kept.ports import Reader, Storage
 from kept.recall import Request
 from kept.recall.briefing import (
@@ -71,6 +73,7 @@ class BriefingRequest(Struct, frozen=True, kw_only=True):
     head_tail: int = 0
     max_chars: int | None = None
     floor: str | None = None
+    as_of: datetime | None = None
     delivery: "Delivery | None" = None
     agent: str | None = None  # who asks, if it is not the actor: a session may be another agent's
     is_turn: bool = False  # for a turn of the library's loop, which has no start and lists the open tasks
@@ -99,6 +102,8 @@ def briefing(
     """
     situation, order = _situation(context, request), _order(context, request)
     try:
+        if request.as_of is not None:
+            return _brief_as_of(context, situation, order, request.as_of, still_told)
         return _brief(context, situation, order, request.delivery, still_told, on_new_session)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
@@ -168,6 +173,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         floor=request.floor,
         is_turn=request.is_turn,
         is_judged=context.has_judge,
+        look=CodeView(context),
     )
     return situation if request.delivery is None else _unasked(situation, context, request.delivery)
 
@@ -208,9 +214,8 @@ def _brief(
     on_new_session: NewSession | None = None,
 ) -> Briefing:
     storages, now = context.readable(), context.now()
-    if context.is_injection_off(situation.session):
-        why = PAUSED if context.is_paused(situation.session) else SWITCHED_OFF
-        return Briefing(style=order.style, budget=order.total, error=why)
+    if (refusal := _refusal(context, situation, order)) is not None:
+        return refusal
     if on_new_session is not None and _is_new(situation.session, storages):
         on_new_session(context, situation.session or "")
     told = gather(context, situation, storages, now, is_hook=delivery is not None, still_told=still_told)
@@ -228,6 +233,27 @@ def _brief(
         receipt = _noted(context, told, briefing, delivery, shown, used)
     read.after_recall(context, receipt)
     return replace(briefing, receipt=receipt)
+
+
+def _brief_as_of(
+    context: Context, situation: Situation, order: Order, as_of: datetime, still_told: StillTold | None
+) -> Briefing:
+    """Write the briefing from the memory of that moment. Nothing is noted."""
+    if (refusal := _refusal(context, situation, order)) is not None:
+        return refusal
+    past, then, at = read.back_at(context, context.readable(), as_of)
+    told = gather(past, situation, then, at, still_told=still_told)
+    briefing = compose(told.material, order)
+    context.tell_read([entry.memory for section in briefing.sections for entry in section.entries])
+    return briefing
+
+
+def _refusal(context: Context, situation: Situation, order: Order) -> Briefing | None:
+    """Return the empty briefing of a pause; None if agents are given something without asking."""
+    if not context.is_injection_off(situation.session):
+        return None
+    why = PAUSED if context.is_paused(situation.session) else SWITCHED_OFF
+    return Briefing(style=order.style, budget=order.total, error=why)
 
 
 def _noted(
@@ -440,9 +466,15 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing, *, with_m
     )
 
 
-def memory_line(memory: Memory) -> str:
-    """A memory as a briefing in plain text shows it: no content can pass for another memory."""
-    return render_entry(Entry(memory=memory, why=""), "", "text")
+def memory_line(memory: Memory, standing: Standing = UNKNOWN) -> str:
+    """Return a memory as a briefing in plain text shows it: no content can pass for another memory."""
+    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch)
+    return render_entry(entry, "", "text")
+
+
+def hit_line(hit: Hit) -> str:
+    """Return a hit the same way, with the notes on its code."""
+    return render_entry(Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch), "", "text")
 
 
 def entry_line(entry: Entry) -> dict[str, Any]:

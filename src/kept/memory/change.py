@@ -13,12 +13,14 @@ from kept.errors import InvalidInput
 from kept.memory import guards, trust
 from kept.memory.context import Context, Ref, as_it_is
 from kept.memory.session_summary import leave_out
+from kept.memory.standing import held_again
 from kept.memory.write import check_not_cited
-from kept.model import Memory, replace
+from kept.model import Memory, RejectedAs, replace
 from kept.ports import Transaction
 from kept.tables import PRESETS
 from kept.writing import admit, pipeline
 from kept.writing import revise as again
+from kept.writing.rejections import Rejections, reject
 
 MAX_FEEDBACK = 100
 
@@ -45,9 +47,12 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
         current = as_it_is(tx, memory)
         guards.check_unguarded(context, tx, current)
         revised = again.revise(current, wanted, rules, tx.stamp.at)
-        trusted = pipeline.distrusted(revised, trust.of_revised(context, revised, session), tx.stamp.at)
+        trusted = pipeline.distrusted(
+            held_again(context, revised), trust.of_revised(context, revised, session), tx.stamp.at
+        )
         if trusted.fingerprint != current.fingerprint:
             leave_out(tx, current)
+            trusted = _allowed(context, tx, trusted)
         return again.put_revised(tx, current, trusted)
 
     done, archived = context.write(storage, work)
@@ -80,8 +85,24 @@ def unpin(context: Context, ref: Ref) -> Memory:
     return context.change(storage, memory, "unpin", lambda m, at: replace(m, status="confirmed", updated_at=at))
 
 
-def forget(context: Context, ref: Ref) -> Memory:
-    """Archive a memory as forgotten, hidden from every search and export."""
+def _allowed(context: Context, tx: Transaction, memory: Memory) -> Memory:
+    """Return a memory that is given a text, or comes back: a person lifts its rejections, others have to wait for one.
+
+    An agent may take back its own rejections.
+    """
+    known = Rejections(tx)
+    rejected = known.of(memory)
+    if context.is_person or all(one.who == context.signature for one in rejected):
+        known.lift(tx, rejected)
+        return memory.vouched_for() if context.is_person else memory
+    return pipeline.as_rejected(memory)
+
+
+def forget(context: Context, ref: Ref, *, rejects: RejectedAs | None = "forgotten") -> Memory:
+    """Archive a memory as forgotten, hidden from every search and export. It does not come back unasked.
+
+    `rejects` None: it was only not worth keeping, so it may be said again.
+    """
     storage, memory = context.find(ref)
     if memory.is_forgotten:
         return memory
@@ -89,13 +110,21 @@ def forget(context: Context, ref: Ref) -> Memory:
     def work(tx: Transaction) -> Memory:
         current = as_it_is(tx, memory)
         guards.check_unguarded(context, tx, current)
-        tx.put(current.archived("forgotten", tx.stamp.at), "forget")
-        leave_out(tx, current)
+        put_away(tx, current, rejects)
         return current
 
     current = context.write(storage, work, urgent=True)
     context.tell_write(storage, current.is_archived - 1)
     return context.find(ref)[1]
+
+
+def put_away(tx: Transaction, memory: Memory, rejects: RejectedAs | None, action: str = "forget") -> Memory:
+    """Archive a memory as forgotten, and take it out of the summaries of sessions."""
+    gone = tx.put(memory.archived("forgotten", tx.stamp.at), action)
+    leave_out(tx, memory)
+    if rejects is not None:
+        reject(tx, memory, rejects)
+    return gone
 
 
 def restore(context: Context, ref: Ref) -> Memory:
@@ -110,7 +139,8 @@ def restore(context: Context, ref: Ref) -> Memory:
 
     def work(tx: Transaction) -> tuple[Memory, int]:
         gone, live = as_it_is(tx, memory), {"status": status, "reason": None, "archived_at": None}
-        return again.put_again(tx, replace(gone, **live, superseded_by=None, updated_at=tx.stamp.at), "restore")
+        back = _allowed(context, tx, replace(gone, **live, superseded_by=None, updated_at=tx.stamp.at))
+        return again.put_again(tx, back, "restore")
 
     restored, archived = context.write(storage, work)
     context.tell_write(storage, 1 - archived)
@@ -128,7 +158,7 @@ def _revalue(context: Context, ref: Ref, points: int, action: str) -> Memory:
         if points < 0:
             return replace(memory, feedback=feedback, updated_at=at)
         return replace(
-            memory,
+            held_again(context, memory),
             feedback=feedback,
             use_count=memory.use_count + 1,
             last_hit_at=at,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from kept import access
-from kept.model import Memory, Record
+from kept.model import REDACT, Memory, Record
 from kept.ports import R, Stamp, Storage, Transaction
 from kept.text import visible
 
@@ -83,7 +83,7 @@ class Effect(Struct, frozen=True):
     def question(self) -> str:
         """The question for a person, which quotes the record."""
         quotes = [_quoted(record) for record in (self.before, self.after) if isinstance(record, Memory)]
-        if self.action == "redact":
+        if self.action == REDACT:
             quotes = quotes[-1:]  # the text before is the secret
         said = ": " + " → ".join(dict.fromkeys(quotes)) if quotes else ""
         deed = self.deed.replace(" a global ", " global ")

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kept.memory.judge_lists import JudgeList
     from kept.memory.sessions import OpenSession
     from kept.projects.spaces import Spaces
+    from kept.projects.worktree import WorkTree
     from kept.recall import Join, Reranker
     from kept.recall.candidates import Latencies
     from kept.writing.extraction import Summarizer
@@ -380,6 +381,11 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Return the folder of the project, as the disk names it."""
         folder = self.spaces.folder()
         return None if folder is None else os.path.realpath(folder)
+
+    @cached_property
+    def work_tree(self) -> "WorkTree | None":
+        """Return the git work tree that was opened; None for any other folder, and for a portable file."""
+        return self.spaces.work_tree()
 
     # Signals, always after the fact
 

@@ -29,7 +29,20 @@ from kept.memory.promotion import FROM_UID
 from kept.memory.session_summary import unlabelled
 from kept.memory.sessions import OpenSession
 from kept.memory.tasks import OpenTask
-from kept.model import ERASED, GLOBAL, Alias, Event, Memory, Message, Receipt, Session, Task, replace
+from kept.model import (
+    ERASED,
+    GLOBAL,
+    REDACT,
+    Alias,
+    Event,
+    Memory,
+    Message,
+    Receipt,
+    Rejection,
+    Session,
+    Task,
+    replace,
+)
 from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
 from kept.projects.files import remove_drafts, rewrite_mirror, shown, write_session_index
 from kept.storage import scrub
@@ -667,8 +680,13 @@ def _telling(done: int) -> Iterator[None]:
 
 
 def _erase_memories(memories: Memories, tx: Transaction) -> None:
+    """Erase memories and their rejections: a keyed hash of each text is left."""
     for memory in memories:
         tx.erase(memory)
+    gone = {memory.uid for memory in memories} | {memory.fingerprint for memory in memories}
+    for rejection in tx.all(Rejection):
+        if gone & {rejection.memory, rejection.fingerprint}:
+            tx.erase(rejection)
 
 
 def _erase_tasks(tx: Transaction, plan: ErasePlan) -> None:
@@ -699,7 +717,7 @@ def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
             fingerprint=fingerprint,
             updated_at=tx.stamp.at,
         ),
-        "redact",
+        REDACT,
     )
 
 
@@ -756,7 +774,7 @@ def _clean_record(tx: Transaction, name: str, quotes: Passages) -> None:
     record = tx.session(name)
     if record is not None and quotes.spans(record.summary):
         tx.erase(record)
-        tx.add(replace(record, summary=quotes.erase(record.summary)), "redact")
+        tx.add(replace(record, summary=quotes.erase(record.summary)), REDACT)
 
 
 def _marks(message: Message) -> list[str]:

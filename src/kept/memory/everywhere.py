@@ -4,17 +4,21 @@ The one question that crosses the walls between projects, so `access` is asked a
 noted of it, neither a receipt nor a link nor a use: a project could otherwise learn what another one knows.
 """
 
+from datetime import datetime
+
 from kept import access
 from kept.errors import StorageError
 from kept.memory.context import Context, Storages
-from kept.memory.read import answer, well_formed
+from kept.memory.read import answer, answer_as_of, well_formed
 from kept.model import GLOBAL, Recalled, replace
 from kept.recall import WORDS_ONLY, Request
 from kept.settings import Settings
 
 
-def recall(context: Context, request: Request) -> Recalled:
+def recall(context: Context, request: Request, *, as_of: datetime | None = None) -> Recalled:
     """Answer a question from every project and global memory. Pins and open conflicts belong to their projects.
+
+    `as_of`: from the memory of that moment.
 
     Raises NotAllowed unless the actor may read all of them. A project that cannot be read is named in `degraded`.
     """
@@ -31,17 +35,23 @@ def recall(context: Context, request: Request) -> Recalled:
             storages.append(storage)
     request = replace(request, query=well_formed(request.query), profile=_profile(request, context.settings))
     if request.scope == "sessions":
-        recalled = _messages(context, request, storages)
+        recalled = _messages(context, request, storages, as_of)
     else:
-        recalled = answer(context, request, storages, context.now())
+        recalled = _answer(context, request, storages, as_of)
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     degraded = " ".join(filter(None, (recalled.degraded, *unread))) or None
     return replace(recalled, pinned=(), conflicts=(), degraded=degraded)
 
 
-def _messages(context: Context, request: Request, storages: Storages) -> Recalled:
+def _answer(context: Context, request: Request, storages: Storages, as_of: datetime | None) -> Recalled:
+    if as_of is not None:
+        return answer_as_of(context, request, storages, as_of)
+    return answer(context, request, storages, context.now())
+
+
+def _messages(context: Context, request: Request, storages: Storages, as_of: datetime | None) -> Recalled:
     """Conversations are scored within their project; here the best of all come first."""
-    each = [answer(context, request, [storage], context.now()) for storage in storages if storage.space != GLOBAL]
+    each = [_answer(context, request, [storage], as_of) for storage in storages if storage.space != GLOBAL]
     hits = sorted((hit for recalled in each for hit in recalled), key=lambda hit: -hit.score)
     degraded = " ".join(dict.fromkeys(recalled.degraded for recalled in each if recalled.degraded)) or None
     took_ms = sum(recalled.took_ms for recalled in each)

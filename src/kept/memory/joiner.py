@@ -21,6 +21,7 @@ from kept.exchange import joining
 from kept.exchange.joining import MERGE
 from kept.exchange.portable import Piece
 from kept.journal import IMPORT
+from kept.memory.change import put_away
 from kept.memory.cleaner import Cleaner, check_uid, memory_without_erased, messages_without_erased
 from kept.memory.context import by_uid
 from kept.memory.signals import warn
@@ -35,6 +36,7 @@ from kept.model import (
     Memory,
     Message,
     Record,
+    Rejection,
     Session,
     Trust,
     least,
@@ -45,6 +47,7 @@ from kept.projects.files import check_session_name, mirror_session, write_sessio
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known, is_guarded
 from kept.writing.pipeline import WriteRules
+from kept.writing.rejections import Rejections
 
 MOST_TWINS = 100
 BATCH = 200  # records per transaction
@@ -183,8 +186,8 @@ class Joiner:
             return
         theirs, history = self._cleaner.clean(piece.record, piece.history)
         theirs = self._as_ours(theirs)
-        if mine is None and not self._is_new and _was_erased(tx, theirs, my_events):
-            self._refuse("erased")
+        if mine is None and (reason := self._refusal(tx, theirs, my_events)) is not None:
+            self._refuse(reason)
             self._heirs[uid] = None
             return
         if not self._is_new:
@@ -193,6 +196,29 @@ class Joiner:
             self._join_memory(tx, mine, my_events, theirs, history)
         elif not self._has_twin(tx, theirs):
             self._add_memory(tx, theirs, history)
+
+    def _refusal(self, tx: Transaction, theirs: Memory, my_events: list[Event]) -> str | None:
+        """Return why a memory that is not here may not come: it was erased or rejected here."""
+        if not self._is_new and _was_erased(tx, theirs, my_events):
+            return "erased"
+        return "rejected" if self._is_rejected(tx, theirs) else None
+
+    def _is_rejected(self, tx: Transaction, theirs: Memory) -> bool:
+        """Return True for a live memory that was rejected here, unless a person or a memory here has said it since."""
+        rejected = [] if theirs.is_archived else Rejections(tx).of(theirs)
+        if not rejected or any(one.status != "candidate" for one in tx.select(_same_text(theirs), limit=MOST_TWINS)):
+            return False
+        return theirs.source.origin != "user" or theirs.created_at < max(one.at for one in rejected)
+
+    def _follow_rejection(self, tx: Transaction, rejection: Rejection) -> None:
+        """Forget the memory that was rejected elsewhere, unless it was changed here since."""
+        memory = by_uid(tx, rejection.memory)
+        if memory is None or memory.is_archived or memory.fingerprint != rejection.fingerprint:
+            return
+        if memory.updated_at <= rejection.at and (self._options.may_guard or not is_guarded(tx, memory)):
+            put_away(tx, memory, None, MERGE)
+            self.grown -= 1
+            self.done.changed += 1
 
     def _has_twin(self, tx: Transaction, theirs: Memory) -> bool:
         """Find another memory here with the same text or key, if the options say that one of the two is enough."""
@@ -373,7 +399,7 @@ class Joiner:
                 tx.put(replace(mine, resolved_at=min(settled)), MERGE)
 
     def _take_small(self, tx: Transaction, piece: Piece) -> None:
-        """A task, an alias, a pause, an allowance or a guard: known by its name."""
+        """A task, an alias, a pause, an allowance, a guard or a rejection: known by its name."""
         assert piece.noun is not None
         if not self._may_take(piece.noun):
             self._refuse("not_allowed")
@@ -392,6 +418,8 @@ class Joiner:
             now = self._add_small(tx, mine, theirs)
         if not _is_same(mine, now):
             self._count(piece.noun.noun)
+            if isinstance(now, Rejection):
+                self._follow_rejection(tx, now)
 
     def _may_take(self, noun: type[Record]) -> bool:
         """Return False for an allowance or a guard, unless a person brings it."""

@@ -28,7 +28,8 @@ from kept.memory.judge_lists import JudgeList as JudgeList
 from kept.memory.judge_lists import Judgement as Judgement
 from kept.memory.receipts import holds_receipts
 from kept.memory.session_summary import summary_of
-from kept.model import Draft, Memory, Session, Source, replace
+from kept.memory.standing import held_again
+from kept.model import Draft, Memory, RejectedAs, Session, Source, replace
 from kept.ports import Reader, Storage, Where
 from kept.proposals import DROPPED, FADE_DAYS, PROPOSAL, SETTLED, Proposal, proposals_in
 from kept.text import visible
@@ -239,7 +240,7 @@ def settle(context: Context, storage: Storage, asked: JudgeList, answer: Answer)
     with context.together():
         held = _hold_all(context, asked, answer)
         added = [_add(context, storage, asked, one, by_number, refused) for one in answer.add]
-        ended = {n: _drop(context, by_number[n], held) for n in dict.fromkeys(answer.drop)}
+        ended = _drop_all(context, by_number, answer, held)
         left = _leave(context, storage, asked)
     spent = 0 if context.is_person else tokens.estimate(str(to_builtins(answer)))
     counts.count(context, Counter({"judged": 1, "judge_tokens": spent}))
@@ -259,13 +260,13 @@ def _check(context: Context, by_number: Mapping[int, Proposal], answer: Answer) 
     """Raise InvalidInput for an answer that cannot be carried out, before anything is changed."""
     if unknown := sorted(answer.numbers() - by_number.keys()):
         raise InvalidInput(f"The list has no number {unknown[0]}.", hint=f"Its numbers are 1 to {max(by_number)}.")
-    if both := set(answer.drop) & {*answer.keep, *map(int, answer.rewrite)}:
+    if both := {*answer.drop, *answer.wrong} & {*answer.keep, *map(int, answer.rewrite)}:
         raise InvalidInput(f"Number {min(both)} is dropped, and kept or rewritten, too.", hint="Name it once.")
     if len(answer.add) > MOST_ADDED:
         raise InvalidInput(f"At most {MOST_ADDED} statements can be added, got {len(answer.add)}.")
     for n, said in answer.rewrite.items():
         again.revise(context.find_live(by_number[int(n)].ref)[1], {"content": said}, context.rules(), context.now())
-    for number in {*answer.drop, *(n for one in answer.add for n in one.replaces)}:
+    for number in {*answer.drop, *answer.wrong, *(n for one in answer.add for n in one.replaces)}:
         storage, memory = context.find(by_number[number].ref)
         with storage.reading() as reader:
             guards.check_unguarded(context, reader, memory)
@@ -314,13 +315,14 @@ def _row(reader: Reader, n: int, ref: str, who: str, mark: str) -> Proposal | No
     return replace(one, n=n)
 
 
-def _settled(decision: str) -> Callable[[Memory, datetime], Memory]:
+def _settled(context: Context, decision: str) -> Callable[[Memory, datetime], Memory]:
     """Return a change that confirms a finding: it is told from now on, as a memory of the project.
 
     One that turned out to repeat a tool stays what it is.
     """
 
     def confirmed(memory: Memory, at: datetime) -> Memory:
+        memory = held_again(context, memory)
         settled = replace(memory, data=(memory.data or {}) | {SETTLED: decision}, updated_at=at)
         if memory.is_low_trust:
             return settled
@@ -355,10 +357,18 @@ def _hold(context: Context, one: Proposal, said: str | None, session: str) -> Me
     storage, memory = context.find_live(one.ref)
     if said is None and one.who == STORED:
         return memory
-    return context.change(storage, memory, "judge", _settled("kept" if said is None else "rewritten"))
+    return context.change(storage, memory, "judge", _settled(context, "kept" if said is None else "rewritten"))
 
 
-def _drop(context: Context, one: Proposal, held: Mapping[int, Memory]) -> bool:
+def _drop_all(
+    context: Context, by_number: Mapping[int, Proposal], answer: Answer, held: Mapping[int, Memory]
+) -> dict[int, bool]:
+    """Forget the dropped and the wrong statements; map each number to whether it was replaced instead."""
+    ways: dict[int, RejectedAs | None] = {**dict.fromkeys(answer.drop), **dict.fromkeys(answer.wrong, "wrong")}
+    return {n: _drop(context, by_number[n], held, rejects) for n, rejects in ways.items()}
+
+
+def _drop(context: Context, one: Proposal, held: Mapping[int, Memory], rejects: RejectedAs | None) -> bool:
     """Forget a statement, so that no session proposes it again. Return True if it was replaced instead.
 
     That is a memory stored before whose place the finding above it takes.
@@ -370,7 +380,7 @@ def _drop(context: Context, one: Proposal, held: Mapping[int, Memory]) -> bool:
     storage, memory = context.find(one.ref)
     if not memory.is_archived:
         context.change(storage, memory, "judge", _marked(DROPPED))
-    change.forget(context, one.ref)
+    change.forget(context, one.ref, rejects=rejects)
     return False
 
 
@@ -460,6 +470,7 @@ def _as_numbered(answer: Answer, seen: Mapping[int, str], now: Mapping[str, int]
     return Answer(
         keep=numbers(answer.keep),
         drop=numbers(answer.drop),
+        wrong=numbers(answer.wrong),
         rewrite={str(n): said for old, said in answer.rewrite.items() for n in numbers([int(old)])},
         add=tuple(replace(one, replaces=numbers(one.replaces)) for one in answer.add),
     )

@@ -14,11 +14,13 @@ from datetime import date, datetime
 from msgspec import Struct
 
 from kept.errors import InvalidInput, NotFound
+from kept.freshness import Standing
 from kept.memory import brief, read
 from kept.memory.context import Context, Events, Memories, Ref
 from kept.memory.findings import find_message, findings_of, message_id_of
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_summary import summary_of
+from kept.memory.standing import CodeView
 from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
 from kept.ports import Reader, Where
 from kept.recall import RecallScope, Request, profile_of
@@ -87,6 +89,10 @@ class Look:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    def standing(self, memory: Memory) -> Standing:
+        """Return whether the code that a memory names is as it was, and its branch if that is not merged."""
+        return CodeView(self._context)(memory)
 
     # The opened memory itself
 

@@ -10,12 +10,13 @@ from kept.errors import InvalidInput, NotFound
 from kept.memory import guards, trust
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.model import Alias, Conflict, Memory, Pause, replace
-from kept.ports import Reader, Transaction
+from kept.ports import Reader, Storage, Transaction
 from kept.recall.vocabulary import as_mapping as alias_mapping
 from kept.recall.vocabulary import is_default
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
 from kept.writing.redact import redact
+from kept.writing.rejections import reject
 
 MAX_OTHERS = 50  # words that one word stands for
 
@@ -33,6 +34,7 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
     """
     number = ids.parse_conflict_ref(conflict)
     storage, kept = context.find_live(keep)
+    storage = _with_conflict(context, number, kept) or storage
 
     def work(tx: Transaction) -> tuple[Memory, int]:
         found = tx.get(Conflict, number)
@@ -44,7 +46,7 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
             )
         at = tx.stamp.at
         other = by_uid(tx, found.right if kept.uid == found.left else found.left)
-        current = as_it_is(tx, kept)
+        current = as_it_is(tx, kept) if kept.space == storage.space else kept
         if current.is_archived:
             raise NotFound(f"Memory {current.ref} was archived in the meantime.", hint="Nothing was changed.")
         if other is not None and not other.is_low_trust:
@@ -55,12 +57,25 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
         if other is not None and goes:
             guards.check_unguarded(context, tx, other)
             supersede(tx, other, current, at)
+            reject(tx, other, "overruled")
         tx.put(replace(found, resolved_at=at), "resolve")
+        if kept.space != storage.space:  # a global memory holds in other projects, too: nothing of it changes
+            return current, -goes
         return tx.put(replace(current, verified_at=at, updated_at=at), "resolve"), -goes
 
     settled, delta = context.write(storage, work)
     context.tell_write(storage, delta)
     return settled
+
+
+def _with_conflict(context: Context, number: int, kept: Memory) -> Storage | None:
+    """Return the storage that holds a conflict of this memory: a project has those with global memory as well."""
+    for storage in context.readable():
+        with storage.reading() as reader:
+            found = reader.get(Conflict, number)
+        if found is not None and kept.uid in (found.left, found.right):
+            return storage
+    return None
 
 
 def add_alias(context: Context, word: str, *expands_to: str) -> Alias:

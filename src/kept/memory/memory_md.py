@@ -14,6 +14,7 @@ from typing import Any
 from kept import worth
 from kept.errors import InvalidInput
 from kept.exchange import memory_md as page
+from kept.memory.change import put_away
 from kept.memory.context import BATCH, Context, by_uid
 from kept.memory.view import Ask, Outcome, Seen, Synced, Terms, ViewPlace, Waiting, person_source
 from kept.memory.write import place as destination
@@ -299,7 +300,7 @@ class _Work:
             note = f"{memory.ref} was deleted in the file and changed in the store since: it stays."
             self._done.notes.append(note)
             return
-        self._done.removed.append(self._tx.put(memory.archived("forgotten", self._tx.stamp.at), "forget").ref)
+        self._done.removed.append(put_away(self._tx, memory, "forgotten").ref)
 
     def _memory(self, mark: str) -> Memory | None:
         return self._view.memory_of(self._tx, mark, self.ids)

@@ -17,7 +17,7 @@ from kept.exchange.joining import MERGE
 from kept.exchange.portable import piece_of
 from kept.memory.joiner import Joiner, JoinOptions
 from kept.memory.pieces import message_pieces, parents_first
-from kept.model import Actor, Alias, Allowance, CallGuard, Conflict, Memory, Record, Session, Task
+from kept.model import Actor, Alias, Allowance, CallGuard, Conflict, Memory, Record, Rejection, Session, Task
 from kept.ports import ANYWHERE, Clock, Reader, Stamp, Storage, Transaction
 from kept.projects import Projects, refuse_same
 from kept.projects.home import Home
@@ -42,8 +42,8 @@ class Merged(Struct, frozen=True, kw_only=True):
 def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock) -> Merged:
     """Move all memories of project `source` into project `into`, also archived and forgotten ones; then retire it.
 
-    Sessions, open conflicts, aliases, tasks, allowances and guards move as well; a pause does not. Raises NotAllowed
-    unless the actor may write both.
+    Sessions, open conflicts, aliases, tasks, allowances, guards and rejections move as well; a pause does not. What was
+    rejected in the target stays away. Raises NotAllowed unless the actor may write both.
     """
     giver, taker = projects.get(source), projects.get(into)
     refuse_same(giver, taker, source, into)
@@ -92,7 +92,7 @@ def _move(giver: Storage, taker: Storage, giver_id: str, stamp: Stamp) -> Joiner
             for memory in batch:
                 _leave(tx, memory, heirs)
     with giver.reading() as reader:
-        small = [record for noun in (Alias, Task, Allowance, CallGuard) for record in reader.all(noun)]
+        small = [record for noun in (Alias, Task, Allowance, CallGuard, Rejection) for record in reader.all(noun)]
         rest = [*_open_conflicts(reader), *small]
     joiner.take(piece_of(giver.space, record) for record in rest)
     return joiner

@@ -375,6 +375,10 @@ class Store(Namespace):
         """Finish the sessions in which nothing was said for `session_idle_minutes`. Returns their ids."""
         return perform(self._context, verbs.upkeep.FINISH_SESSIONS, verbs.upkeep.Nothing())
 
+    def follow_code(self) -> None:
+        """Find moved files and merged branches of memories. The background process of the hooks calls it."""
+        verbs.upkeep.follow_code(self._context)
+
     def pack_sessions(self) -> list[str]:
         """Compress the sessions in which nothing was said for `session_retention_days`. Returns their ids."""
         return perform(self._context, verbs.upkeep.PACK_SESSIONS, verbs.upkeep.Nothing())

@@ -16,7 +16,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.exchange import portable
 from kept.exchange.portable import Piece, piece_of
 from kept.memory.context import Context
-from kept.model import SMALL_NOUNS, Allowance, Conflict, Memory, Record, Session
+from kept.model import SMALL_NOUNS, Allowance, Conflict, Memory, Record, Rejection, Session, replace
 from kept.ports import ANYWHERE, Reader, Storage
 from kept.projects import Projects
 from kept.projects.files import explained, read_regular, shown
@@ -45,8 +45,8 @@ def pieces_of(storage: Storage, *, with_forgotten: bool) -> Iterator[Piece]:
     space = storage.space
     with storage.reading() as reader:
         for noun in (noun for noun in SMALL_NOUNS if noun not in (Conflict, Session)):
-            yield from (_told(space, record, reader) for record in reader.all(noun))
-        yield from _removed(space, reader)
+            yield from (_told(space, record, reader, with_forgotten=with_forgotten) for record in reader.all(noun))
+        yield from _removed(space, reader, with_forgotten=with_forgotten)
         for session in parents_first(reader.all(Session)):
             yield _told(space, session, reader)
             yield from message_pieces(space, session, reader)
@@ -66,13 +66,18 @@ def _memories(space: str, reader: Reader, *, with_forgotten: bool) -> Iterator[P
             yield piece_of(space, conflict)
 
 
-def _told(space: str, record: Record, reader: Reader) -> Piece:
+def _told(space: str, record: Record, reader: Reader, *, with_forgotten: bool = True) -> Piece:
+    """The piece of a record. In an export without forgotten memories, a rejection is only a fingerprint."""
+    if isinstance(record, Rejection) and not with_forgotten:
+        return piece_of(space, replace(record, words=()))
     return piece_of(space, record, reader.events(subject=record.subject))
 
 
-def _removed(space: str, reader: Reader) -> Iterator[Piece]:
+def _removed(space: str, reader: Reader, *, with_forgotten: bool) -> Iterator[Piece]:
     """Small records that are gone, such as a pause that has ended: what their history says still counts."""
     nouns: dict[str, type[Record]] = {noun.noun: noun for noun in SMALL_NOUNS if noun is not Conflict}
+    if not with_forgotten:
+        del nouns[Rejection.noun]
     here = {record.subject for noun in nouns.values() for record in reader.all(noun)}
     for subject in _subjects(reader):
         noun = nouns.get(subject.partition(":")[0]) if ":" in subject else None

@@ -14,6 +14,7 @@ from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Comparer, Context, Memories, Ref, Storages
 from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
+from kept.memory.standing import CodeView
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
 from kept.ports import Reader, Where
 from kept.ports import Shelf as Shelf
@@ -33,8 +34,8 @@ _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgot
 # Answers
 
 
-def recall(context: Context, request: Request) -> Recalled:
-    """Answer a question of the caller, and note it."""
+def recall(context: Context, request: Request, *, as_of: datetime | None = None) -> Recalled:
+    """Answer a question of the caller, and note it; with `as_of` answer from that moment, and note nothing."""
     request = replace(
         request,
         query=well_formed(request.query),
@@ -43,7 +44,12 @@ def recall(context: Context, request: Request) -> Recalled:
         files=tuple(map(well_formed, request.files)),
     )
     storages, now = context.readable(), context.now()
+    if as_of is not None:
+        recalled = answer_as_of(context, request, storages, as_of)
+        context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
+        return recalled
     recalled = answer(context, request, storages, now)
+    recalled = replace(recalled, hits=CodeView(context).labelled(recalled.hits))
     hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
@@ -86,6 +92,22 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
     embedder = embedder_for(context, request, storages)
     with looking(storages) as readers:
         return answer_from(readers, context, request, now, embedder)
+
+
+def answer_as_of(context: Context, request: Request, storages: Storages, as_of: datetime) -> Recalled:
+    """Ask all spaces as they were at a moment. Notes nothing."""
+    past, then, at = back_at(context, storages, as_of, with_messages=request.scope == "sessions")
+    return answer(past, request, then, at)
+
+
+def back_at(
+    context: Context, storages: Storages, as_of: datetime, *, with_messages: bool = False
+) -> tuple[Context, Storages, datetime]:
+    """Return a context, the spaces and the moment for a question about the past."""
+    from kept.memory import past  # only questions about the past rebuild it
+
+    at = past.moment_of(context, as_of)
+    return past.patient(context), past.storages_as_of(storages, at, with_messages=with_messages), at
 
 
 @block

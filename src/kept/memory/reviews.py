@@ -14,8 +14,12 @@ from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory import guards, promotion, trust, write
+from kept.freshness import Look, Standing, with_code
+from kept.memory import change, guards, promotion, trust, write
 from kept.memory.context import Context, Memories, global_first
+from kept.memory.following import find_changes
+from kept.memory.session_summary import leave_out
+from kept.memory.standing import CodeView, held_again
 from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
 from kept.recall.vocabulary import is_expanded
@@ -28,6 +32,7 @@ from kept.upkeep.review import ReviewFinding as ReviewFinding
 from kept.upkeep.review import ReviewReason as ReviewReason
 from kept.upkeep.synonyms import MOST_PROPOSED, AliasProposal, alias_proposals
 from kept.writing.duplicates import supersede
+from kept.writing.rejections import reject
 
 MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
 LONG_TERM = Where(tiers=("project", "global"))  # the notes of sessions and tasks expire anyway
@@ -65,7 +70,7 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
     rules = judging.ReviewRules(shelf_life_days=context.settings.shelf_life_days)
     found: list[ReviewFinding] = []
     examined = 0
-    talk, aliases = Talk(), list[AliasProposal]()
+    talk, aliases, look = Talk(), list[AliasProposal](), _look(context)
     for storage in context.readable():
         talk = talk if talk.messages else _recent_talk(storage, now)
         if access.may_write(actor, storage.space):
@@ -75,7 +80,7 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
                 own = reader.all(Alias)
             aliases += alias_proposals(memories, partial(_is_expanded, own))
             examined += len(memories)
-            found += judging.review(memories, conflicts, talk, now, rules)
+            found += judging.review(memories, conflicts, talk, now, rules, look)
     context.tell_read([finding.memory for finding in found])
     wanted = found if not reasons else [one for one in found if not set(reasons).isdisjoint(one.reasons)]
     return Review(
@@ -85,6 +90,20 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
         messages=talk.messages,
         aliases=() if reasons else tuple(aliases[:MOST_PROPOSED]),
     )
+
+
+def _look(context: Context) -> Look:
+    """Return how memories stand to the work tree, once git was asked where their code is now."""
+    found = find_changes(context)
+    if found is None:
+        return CodeView(context)
+    look = CodeView(context, found.here)
+
+    def standing(memory: Memory) -> Standing:
+        code = found.codes.get(memory.uid)
+        return look(memory if code is None else replace(memory, data=with_code(memory.data, code)))
+
+    return standing
 
 
 def propose(context: Context, draft: Draft) -> Receipt:
@@ -100,9 +119,9 @@ def apply_decisions(context: Context, decisions: Iterable[Decision | str]) -> Me
     """Carry out all decisions, or none. Returns the changed memories, in order.
 
     A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now; so does what it
-    contradicts or nearly repeats), `archive:5`, `forget:7`, `supersede:9=3` (3 holds and takes over the tags and
-    files of 9, and 9 is archived), or `promote:4`, which moves it into global memory. A promotion is a group of
-    its own, and comes first.
+    contradicts or nearly repeats), `archive:5`, `wrong:6` (archived as wrong or outdated, and not stored again
+    unasked), `forget:7`, `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived), or
+    `promote:4`, which moves it into global memory. A promotion is a separate group, and comes first.
     """
     found = [_found(context, one) for one in ([decisions] if isinstance(decisions, str) else decisions)]
     _check_together([(one.memory, one.by) for one in found])
@@ -172,7 +191,7 @@ def _is_expanded(own: Sequence[Alias], word: str, other: str) -> bool:
 
 
 def parse_decision(decision: str) -> Decision:
-    """Read `keep:3`, `archive:5`, `forget:7`, `promote:4` or `supersede:9=3`. Raises InvalidInput for anything else."""
+    """Read `keep:3`, `archive:5`, `wrong:6`, `forget:7`, `promote:4` or `supersede:9=3`. Raises InvalidInput."""
     action, _, refs = decision.strip().partition(":")
     ref, _, by = refs.partition("=")
     return _checked(Decision(action=action.strip().lower(), ref=ref.strip(), by=by.strip() or None))  # type: ignore[arg-type]
@@ -183,7 +202,7 @@ def _checked(decision: Decision) -> Decision:
     if not is_sound or not decision.ref or decision.ref == decision.by:
         raise InvalidInput(
             f"{str(decision)[:60]!r} is not a decision.",
-            hint="Write keep:3, archive:3, forget:3, promote:3, or supersede:9=3 (3 holds, 9 goes).",
+            hint="Write keep:3, archive:3, wrong:3, forget:3, promote:3, or supersede:9=3 (3 holds, 9 goes).",
         )
     for ref in (decision.ref, decision.by):
         if ref is not None:
@@ -223,13 +242,16 @@ def _carry_out_all(
 def _keep(context: Context, tx: Transaction, memory: Memory, known: Memories) -> Memory:
     """A person who keeps a memory vouches for it. What it contradicts or nearly repeats stays as well."""
     at = tx.stamp.at
+    if memory.is_rejected:
+        trust.check_vouched(context, memory, "review")
     for conflict in tx.all(Conflict):
         if conflict.resolved_at is None and memory.uid in (conflict.left, conflict.right):
             for one in known:
                 if one.uid in (conflict.left, conflict.right):
                     trust.check_vouched(context, one, "review")
             tx.put(replace(conflict, resolved_at=at), "resolve")
-    kept = judging.kept_beside(memory.vouched_for() if context.is_person else memory, known)
+    held = held_again(context, memory)
+    kept = judging.kept_beside(held.vouched_for() if context.is_person else held, known)
     status = "confirmed" if kept.status == "candidate" else kept.status
     tags = tuple(tag for tag in kept.tags if tag != PROPOSED)
     return tx.put(replace(kept, status=status, tags=tags, verified_at=at, updated_at=at), "verify")
@@ -245,8 +267,15 @@ def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory |
         for conflict in tx.all(Conflict):
             if conflict.resolved_at is None and {conflict.left, conflict.right} == {memory.uid, by.uid}:
                 tx.put(replace(conflict, resolved_at=at), "resolve")
+                reject(tx, current, "overruled")
         return superseded
-    return tx.put(current.archived("forgotten" if decision.action == "forget" else "expired", at), decision.action)
+    if decision.action == "forget":
+        return change.put_away(tx, current, "forgotten")
+    if decision.action == "wrong":
+        leave_out(tx, current)
+        reject(tx, current, "wrong")
+        return tx.put(current.archived("rejected", at), "reject")
+    return tx.put(current.archived("expired", at), decision.action)
 
 
 def _consolidated(holds: Memory, gone: Memory, at: datetime) -> Memory:

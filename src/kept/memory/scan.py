@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from kept.memory.context import Context
-from kept.model import GLOBAL, Alias, Message, Record, Redaction, Session, Task, replace
+from kept.model import GLOBAL, REDACT, Alias, Message, Record, Redaction, Session, Task, replace
 from kept.ports import Storage, Transaction
 from kept.projects.files import rewrite_mirror
 from kept.writing.redact import Redacted, redact, redact_message
@@ -86,7 +86,7 @@ def _replace(context: Context, storage: Storage, record: Record, clean: Record |
     def work(tx: Transaction) -> None:
         tx.erase(record)
         if clean is not None:
-            tx.add(clean, "redact")
+            tx.add(clean, REDACT)
 
     context.write(storage, work, urgent=True)
 

@@ -7,8 +7,8 @@ is told. Rule: a summary tells nothing that the memory no longer holds.
 import re
 from collections.abc import Iterable, Sequence
 
-from kept.model import Memory, replace
-from kept.ports import ANYTHING, Reader, Storage, Transaction, Where
+from kept.model import Memory, Rejection, replace
+from kept.ports import ANYTHING, Reader, Shelf, Storage, Transaction, Where
 from kept.text import fingerprint, sentences
 from kept.writing.passages import SAID, Buried, Passages
 
@@ -30,7 +30,7 @@ def tellable(storage: Storage, name: str, texts: Sequence[str]) -> list[str]:
     """The texts without the lines and sentences that a summary of this session must not tell.
 
     These are findings of the session, or of one it was forked from, that were forgotten or replaced by another
-    statement, and passages that were erased here.
+    statement, all that was rejected here, and passages that were erased here.
     """
     with storage.reading() as reader:
         untold = _untold(reader, name, texts)
@@ -50,11 +50,20 @@ def still_told(storage: Storage, summary: Memory) -> Memory | None:
 def _untold(reader: Reader, name: str, texts: Sequence[str]) -> set[str]:
     """Return what was forgotten or replaced, of these texts and of the session, unless it is remembered again."""
     gone = {content for one in (name, *ancestors(reader, name)) for content in _said_by(reader, one)}
+    gone |= _rejected(reader)
     prints = tuple(map(fingerprint, (*texts, *gone)))
     twins = reader.select(Where(fingerprints=prints, shelf="any"), limit=MOST_FINDINGS)
     gone |= {memory.content for memory in twins if _is_gone(reader, memory)}
     live = {memory.fingerprint for memory in twins if not memory.is_archived}
     return {content for content in gone if fingerprint(content) not in live}
+
+
+def _rejected(reader: Reader) -> set[str]:
+    """Return the statements that were forgotten or rejected here, and were not erased."""
+    uids = {one.memory for one in reader.all(Rejection)}
+    shelves: tuple[Shelf, ...] = ("forgotten", "archive") if uids else ()
+    found = [one for shelf in shelves for one in reader.select(Where(shelf=shelf), limit=MOST_FINDINGS)]
+    return {one.content for one in found if one.uid in uids}
 
 
 def _said_by(reader: Reader, name: str) -> list[str]:
@@ -111,13 +120,12 @@ def unlabelled(line: str) -> str:
 
 
 def leave_out(tx: Transaction, forgotten: Memory) -> None:
-    """Take a memory that was forgotten or revised out of the summaries of the sessions that it came from."""
-    witnesses = {forgotten.source.session, *(forgotten.data or {}).get("sessions", ())} - {None}
+    """Take a memory that was forgotten or revised out of the summaries of sessions."""
     passages = Passages([forgotten.content])
-    for name in sorted(map(str, witnesses)) if forgotten.kind != "summary" else ():
-        summary = summary_of(tx, name)
-        left = "" if summary is None else _without(summary.content, passages, [forgotten.content], None)
-        if summary is None or left == summary.content:
+    where = Where(kinds=("summary",))
+    for summary in tx.select(where, limit=MOST_FINDINGS) if forgotten.kind != "summary" else ():
+        left = _without(summary.content, passages, [forgotten.content], None)
+        if left == summary.content:
             continue
         if left:
             tx.put(replace(summary, content=left, fingerprint=fingerprint(left), updated_at=tx.stamp.at), "summarize")

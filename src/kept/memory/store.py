@@ -19,6 +19,7 @@ from kept.memory.erase import finish_files
 from kept.memory.scan import scan_records
 from kept.model import (
     GLOBAL,
+    REDACT,
     Allowance,
     Draft,
     Memory,
@@ -249,7 +250,7 @@ def _replace_redacted(context: Context, storage: Storage, memory: Memory, draft:
         tx.erase(current)
         fields = {name: getattr(draft, name) for name in REDACTED_FIELDS}
         clean = replace(current, **fields, fingerprint=text.fingerprint(draft.content), updated_at=tx.stamp.at)
-        tx.add(clean, "redact")
+        tx.add(clean, REDACT)
 
     context.write(storage, work, urgent=True)
     context.tell_write(storage, 0)

@@ -100,6 +100,11 @@ def check_vouched(context: "Context", memory: Memory, verb: str) -> None:
             f"Memory {memory.ref} quotes {origin}, so an agent may not {verb} it.",
             hint=f"A person can, with `kept {verb}`.",
         )
+    if memory.is_rejected and not context.is_person:
+        raise NotAllowed(
+            f"What memory {memory.ref} says was forgotten or rejected here, so an agent may not {verb} it.",
+            hint=f"A person can, with `kept {verb}`.",
+        )
 
 
 # ---- what was written before its session's messages were known ----

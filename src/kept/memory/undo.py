@@ -15,7 +15,7 @@ from kept.memory import guards, trust
 from kept.memory.context import Context, Events, Ref, Storages, by_uid, global_first
 from kept.memory.narratives import Turn, last_turn
 from kept.memory.write import check_not_cited
-from kept.model import GLOBAL, Allowance, CallGuard, Event, Memory, Record, Session, Tier
+from kept.model import GLOBAL, Allowance, CallGuard, Event, Memory, Record, Rejection, Session, Tier
 from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.storage.shared import check_limit
 from kept.writing.pipeline import distrusted
@@ -184,6 +184,12 @@ def _check_agreed(context: Context, reader: Reader, plan: Sequence[journal.Rever
     if any(step.noun is CallGuard for step in plan):
         guards.check_person(context)
     for step in plan:
+        rejection = reader.get(Rejection, step.id) if step.noun is Rejection and step.record is None else None
+        if rejection is not None and not context.is_person and rejection.who != context.signature:
+            raise NotAllowed(
+                f"This was rejected by {rejection.who}, so an agent may not bring it back.",
+                hint="A person can, with `kept undo`.",
+            )
         if step.noun is Memory and (memory := reader.get(Memory, step.id)) is not None:
             guards.check_unguarded(context, reader, memory)
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from kept import journal, worth
 from kept.errors import Busy, KeptError
+from kept.memory import following
 from kept.memory.context import BATCH, ERASING, Context
 from kept.model import Memory, Session
 from kept.ports import Reader, Stamp, Storage, Where
@@ -207,6 +208,8 @@ def run(context: Context, *, dry_run: bool) -> UpkeepReport:
             if not is_ours:
                 return UpkeepReport(done=tuple(done), skipped=True)
             done += _whole_round(context, storage, now)
+    if not dry_run:
+        following.follow_code(context)
     return UpkeepReport(done=tuple(done), is_dry_run=dry_run)
 
 

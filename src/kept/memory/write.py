@@ -13,12 +13,14 @@ from kept import ids
 from kept.errors import InvalidInput
 from kept.memory import counts, trust
 from kept.memory.context import BATCH, Context, Receipts, Ref
-from kept.model import ALSO, CHECK, GLOBAL, Draft, Memory, Receipt, Source, replace, several
+from kept.memory.standing import anchored
+from kept.model import ALSO, CHECK, GLOBAL, Conflict, Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
-from kept.writing.duplicates import is_guarded, supersede
+from kept.writing.conflicts import find_rivals
+from kept.writing.duplicates import Known, is_guarded, supersede
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: people read no further either
 Placed = tuple[int, pipeline.Ready]
@@ -68,10 +70,15 @@ def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Sta
         heard = [*trust.as_heard(context, given, reader)]
     if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in heard):
         rules = replace(rules, echoes=echoes(context))
-    prepared = [pipeline.prepare(draft, rules) for draft in heard]
+    prepared = [_with_code(context, pipeline.prepare(draft, rules)) for draft in heard]
     receipts = _store(context, prepared, stamp)
     counts.count_reasons(context, receipts)
     return receipts
+
+
+def _with_code(context: Context, one: pipeline.Ready | Receipt) -> pipeline.Ready | Receipt:
+    """Add the branch, the commit and the anchors of its code to a draft that was checked: hashes are no secrets."""
+    return replace(one, draft=anchored(context, one.draft)) if isinstance(one, pipeline.Ready) else one
 
 
 def echoes(context: Context) -> Echoes:
@@ -118,7 +125,40 @@ def _store_batch(context: Context, storage: Storage, batch: Sequence[Placed], st
     ready = [one for _, one in batch]
     receipts = context.write(storage, lambda tx: pipeline.store(tx, ready, place(storage, stamp.at)), stamp=stamp)
     context.tell_write(storage, sum(map(grown_by, receipts)))
+    receipts = _compared_across(context, storage, receipts, stamp)
     return {number: receipt for (number, _), receipt in zip(batch, receipts, strict=True)}
+
+
+def _compared_across(context: Context, storage: Storage, receipts: Receipts, stamp: Stamp) -> Receipts:
+    """Note in the project where its memory and global memory contradict each other. Both stay, for other projects."""
+    project, shared = context.spaces.project(), context.spaces.shared()
+    new = [one.memory for one in receipts if one.memory is not None and _is_comparable(one)]
+    if project is None or shared is None or not new:
+        return receipts
+    with (project if storage.space == GLOBAL else shared).reading() as reader:
+        known = Known(reader, new)
+        rivals = [(one, rival) for one in new for rival in find_rivals(reader, one, known.alike(one))]
+    if not rivals:
+        return receipts
+    noted: dict[str, list[Conflict]] = {}
+    with project.writing(stamp) as tx:
+        for one, rival in rivals:
+            older, newer = sorted((one, rival.memory), key=lambda side: side.created_at)
+            found = tx.add(rival.conflict(newer, older, stamp.at, is_over=False), "conflict")
+            noted.setdefault(one.uid, []).append(found)
+    return [_with_conflicts(one, noted) for one in receipts]
+
+
+def _is_comparable(receipt: Receipt) -> bool:
+    """Return True for a new memory of the project or of global memory that was not rejected before."""
+    memory = receipt.memory
+    is_new = memory is not None and receipt.outcome in ("stored", "candidate")
+    return is_new and memory is not None and memory.tier in ("project", "global") and not memory.is_rejected
+
+
+def _with_conflicts(receipt: Receipt, noted: Mapping[str, Sequence[Conflict]]) -> Receipt:
+    found = () if receipt.memory is None else noted.get(receipt.memory.uid, ())
+    return replace(receipt, conflicts=(*receipt.conflicts, *found)) if found else receipt
 
 
 def place(storage: Storage, at: datetime) -> pipeline.Destination:

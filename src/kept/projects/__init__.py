@@ -256,11 +256,19 @@ class Projects:
             raise InvalidInput(f"A path must be a string, not {type(text).__name__}.", hint="Use os.fsdecode.")
         return expanded(text, self._environ) if isinstance(target, str) else Path(text)
 
+    def directory(self, target: str | os.PathLike[str] | None) -> Path | None:
+        """Return the directory that a target names; None if it names a project by its name, or its space."""
+        is_path = not isinstance(target, str) or target in (".", "~") or re.search(SEPARATOR, target)
+        if not is_path or (isinstance(target, str) and _is_space(target)):
+            return None
+        return self._path("." if target is None else target)
+
     def _locate(self, registry: Registry, target: str | os.PathLike[str] | None) -> Located:
         if isinstance(target, str) and _is_space(target):
             return Located(self._get(registry, target))
-        if not isinstance(target, str) or target in (".", "~") or re.search(SEPARATOR, target):
-            return self._locate_path(registry, self._path("." if target is None else target))
+        if (directory := self.directory(target)) is not None:
+            return self._locate_path(registry, directory)
+        assert isinstance(target, str)
         if known := registry.named(target):
             return Located(known)
         if like := registry.like(target):

@@ -4,6 +4,7 @@
 Rule: reading creates nothing. A space is made, on disk and in the registry, by the first write to it.
 """
 
+import os
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL: 4 ms
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -20,6 +21,7 @@ from kept.projects import Projects
 from kept.projects.files import explained
 from kept.projects.home import Home
 from kept.projects.registry import Place, Project, Team, older_team_space, team_space, text_path
+from kept.projects.worktree import WorkTree, work_tree_around
 from kept.settings import Settings
 from kept.storage import is_database, open_database, open_existing, open_space, replace_damaged
 
@@ -51,6 +53,10 @@ class Spaces(Protocol):
 
     def folder(self) -> Path | None:
         """The project's own directory, if it has one; its README need not be remembered again."""
+        return None
+
+    def work_tree(self) -> WorkTree | None:
+        """Return the git work tree that was opened; one of several, if the repository has worktrees."""
         return None
 
     def holds(self, cwd: str) -> bool:
@@ -249,6 +255,12 @@ class HomeSpaces(Spaces):
         if place is not None:
             return place.directory
         return text_path(project.root) if project is not None and project.root else None
+
+    def work_tree(self) -> WorkTree | None:
+        if self._located.place is not None and self._located.place.git_common_dir is None:
+            return None
+        directory = self._projects.directory(self._target) or self.folder()
+        return None if directory is None else work_tree_around(Path(os.path.realpath(directory)))
 
     def holds(self, cwd: str) -> bool:
         here = self._located

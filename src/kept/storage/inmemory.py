@@ -30,6 +30,7 @@ from kept.model import (
     Message,
     Pause,
     Record,
+    Rejection,
     Session,
     Task,
     replace,
@@ -93,6 +94,7 @@ class State(Struct):
     pauses: dict[int, Pause] = {}
     allowances: dict[int, Allowance] = {}
     guards: dict[int, CallGuard] = {}
+    rejections: dict[int, Rejection] = {}
     sessions: dict[int, Session] = {}
     tasks: dict[int, Task] = {}
     messages: dict[str, tuple[Message, ...]] = {}
@@ -125,6 +127,7 @@ _TABLES: Mapping[type[Record], str] = {
     Pause: "pauses",
     Allowance: "allowances",
     CallGuard: "guards",
+    Rejection: "rejections",
     Session: "sessions",
     Task: "tasks",
 }
@@ -180,6 +183,7 @@ class InMemoryReader(IndexReader, MessageReader):
         subject: str | None = None,
         group: str | None = None,
         after: int = 0,
+        later_than: datetime | None = None,
         limit: int | None = None,
         newest_first: bool = False,
     ) -> list[Event]:
@@ -187,6 +191,7 @@ class InMemoryReader(IndexReader, MessageReader):
             event
             for event in self._state.events
             if event.seq > after
+            and (later_than is None or event.at > later_than)
             and (subject is None or event.subject == subject)
             and (group is None or event.group == group)
         ]

@@ -27,10 +27,11 @@ from kept.storage.inmemory import InMemoryBookkeeping, InMemoryStorage, InMemory
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S, tombstone
 
-CURRENT_VERSION = 2
+CURRENT_VERSION = 3
 # version → what makes a store of that version one of the next. Runs in order, one step at a time.
 MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda store: store | {"guards": {}},
+    2: lambda store: store | {"rejections": {}},
 }
 
 

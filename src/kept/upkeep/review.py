@@ -12,11 +12,12 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from kept import text, worth
+from kept.freshness import UNKNOWN, Look
 from kept.model import PROPOSED, Conflict, Memory, replace
 from kept.tables import by_kind
 
 ReviewReason = Literal["global", "conflict", "duplicate", "stale", "unused", "irrelevant", "candidate"]
-ReviewAction = Literal["keep", "archive", "forget", "supersede", "promote"]
+ReviewAction = Literal["keep", "archive", "wrong", "forget", "supersede", "promote"]
 REASONS: tuple[ReviewReason, ...] = get_args(ReviewReason)
 ACTIONS: tuple[ReviewAction, ...] = get_args(ReviewAction)
 
@@ -28,7 +29,10 @@ _BESIDE = "kept_beside"  # in `data`: the uids of memories that make the same st
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What to do with one memory: keep, archive, forget or promote it, or let it be superseded `by` another."""
+    """What to do with one memory: keep, archive, forget or promote it, or let it be superseded `by` another.
+
+    `wrong` archives it as wrong or outdated: its statement is not stored again unasked.
+    """
 
     action: ReviewAction
     ref: str
@@ -71,20 +75,58 @@ class ReviewRules(Struct, frozen=True, kw_only=True):
 
 
 def review(
-    memories: Sequence[Memory], conflicts: Sequence[Conflict], talk: Talk, now: datetime, rules: ReviewRules
+    memories: Sequence[Memory],
+    conflicts: Sequence[Conflict],
+    talk: Talk,
+    now: datetime,
+    rules: ReviewRules,
+    look: Look = lambda _: UNKNOWN,
 ) -> list[ReviewFinding]:
-    """Everything to decide about: proposals, contradictions, repetitions, then the rest, worth least first."""
+    """Find everything to decide about: proposals, contradictions, repetitions, then the rest, worth least first.
+
+    Memories whose code is gone come before the rest, and those whose code has changed last.
+    """
     proposals = [_proposal(memory) for memory in memories if PROPOSED in memory.tags]
     asked = _uids_of(proposals)
     found = list(_one_at_a_time([*_contradictions(memories, conflicts), *_repetitions(memories)]))
     in_pairs = _uids_of(found)
-    rest = [memory for memory in memories if memory.uid not in in_pairs | asked and memory.status != "pinned"]
-    telling = _telling_words(memories)
-    alone = [finding for memory in rest if (finding := _examine(memory, telling[memory.uid], talk, now, rules))]
-    alone.sort(key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.id))
-    judged = in_pairs | asked | _uids_of(alone)
-    unconfirmed = [_candidate(memory) for memory in memories if _is_unconfirmed(memory) and memory.uid not in judged]
-    return [*proposals, *(finding for finding in found if finding.memory.uid not in asked), *alone, *unconfirmed]
+    outdated, altered = _of_code(_besides(memories, asked | in_pairs), look)
+    judged = asked | in_pairs | _uids_of(outdated)
+    alone = _alone(_besides(memories, judged), _telling_words(memories), talk, now, rules)
+    judged |= _uids_of(alone)
+    unconfirmed = [_candidate(memory) for memory in _besides(memories, judged) if _is_unconfirmed(memory)]
+    judged |= _uids_of(unconfirmed)
+    altered = [finding for finding in altered if finding.memory.uid not in judged]
+    pairs = [finding for finding in found if finding.memory.uid not in asked]
+    return [*proposals, *pairs, *outdated, *alone, *unconfirmed, *altered]
+
+
+def _besides(memories: Sequence[Memory], judged: Collection[str]) -> list[Memory]:
+    return [memory for memory in memories if memory.uid not in judged]
+
+
+def _alone(
+    memories: Sequence[Memory], telling: Mapping[str, frozenset[str]], talk: Talk, now: datetime, rules: ReviewRules
+) -> list[ReviewFinding]:
+    """Return the stale, unused and irrelevant memories, worth least first. Pinned ones are none of these."""
+    rest = [memory for memory in memories if memory.status != "pinned"]
+    found = [finding for memory in rest if (finding := _examine(memory, telling[memory.uid], talk, now, rules))]
+    return sorted(found, key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.id))
+
+
+def _of_code(memories: Sequence[Memory], look: Look) -> tuple[list[ReviewFinding], list[ReviewFinding]]:
+    """Return the memories whose code or branch is gone, and those whose code has changed since they were written."""
+    gone: list[ReviewFinding] = []
+    changed: list[ReviewFinding] = []
+    for memory in memories:
+        found = look(memory)
+        if found.notes:
+            is_over = found.state != "changed"
+            action: ReviewAction = "archive" if is_over and memory.status != "pinned" else "keep"
+            decision = Decision(action=action, ref=memory.ref)
+            one = ReviewFinding(memory=memory, reasons=("stale",), why=found.note, proposed=decision)
+            (gone if is_over else changed).append(one)
+    return gone, changed
 
 
 def _uids_of(findings: Sequence[ReviewFinding]) -> set[str]:

@@ -48,6 +48,7 @@ REASONS: Mapping[str, str] = {
     "echo": "A memory, or a file of the project, already says it.",
     "only_a_secret": "Nothing was left after redaction.",
     "erased": "It was erased before, and is stored again only on purpose.",
+    "rejected": "It was forgotten or rejected before, and only a person brings it back.",
     "auto_off": "The setting auto_memory is off, so only what is remembered on purpose is stored.",
     "paused": "Kept is paused here and stores only what is remembered on purpose.",
 }

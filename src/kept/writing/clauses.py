@@ -33,6 +33,7 @@ _NUMBER = r"v?[0-9][0-9.,_:]*(?:[a-z]{1,3}|%)?"
 # What may follow a statement without changing it, and how it may begin.
 _TAIL = r"""(?xi) [\s,] (?: because | since\ \S | so\ that | otherwise | hence | therefore | which | due\ to
     | as\ of\b | from\ now\ on | these\ days | after\ all | going\ forward | at\ the\ moment | for\ now
+    | in\ this\ (?:project|repo|repository|codebase)\b | here\W*$
     | instead\W*$ | please\W*$ ) .*"""
 _PREAMBLE = r"(?i)^(?:the plan is to|(?:we |i )?(?:decided|agreed|planned|want(?:ed)?(?: you)?) to)\b"
 _ROUGHLY = r"(?i)\b(?:at most|up to|about|roughly|exactly) (?=\d|[a-z]+ \w+s\b)"
@@ -282,7 +283,18 @@ def _phrases(part: str) -> tuple[Phrase, ...]:
             phrases[-1][1].append(Word(pole, written))
         elif _carries_meaning(lower) and (key := key_of(lower)):
             phrases[-1][1].append(Word(key, written, is_first=at == 0))
-    return tuple(Phrase(opener, tuple(words)) for opener, words in phrases)
+    return tuple(Phrase(opener, tuple(words)) for opener, words in _with_states(phrases))
+
+
+def _with_states(phrases: list[tuple[str, list[Word]]]) -> list[tuple[str, list[Word]]]:
+    """Read an "on" before which something is, and after which nothing stands, as its state: "telemetry is on"."""
+    found: list[tuple[str, list[Word]]] = []
+    for opener, words in phrases:
+        if opener == "on" and not words and found and found[-1][0] == "be":
+            found[-1][1].append(Word("on", "on"))
+        else:
+            found.append((opener, words))
+    return found
 
 
 def _carries_meaning(word: str) -> bool:

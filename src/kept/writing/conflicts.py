@@ -24,6 +24,7 @@ from kept.writing.values import (
     is_use_of,
     is_value_of,
     may_be_replaced,
+    other_order,
     other_value,
     other_version,
     reworded_value,
@@ -128,6 +129,8 @@ def _by_rule(of: Comparison) -> Disagreement | None:
 def _by_value(of: Comparison) -> Disagreement | None:
     enough = 1 if len(of.pairs) == 1 else 2  # a clause of several needs more than one word to be about the same thing
     for old, new in of.pairs:
+        if of.rare(other_order(old, new)):
+            return Disagreement("other order", _type(of.says_so))
         name = other_value(old, new) if len(old.keys & new.keys) >= enough else None
         if name is None and reworded_value(old, new):
             name = "other value"
@@ -201,7 +204,10 @@ class Rival(Struct, frozen=True):
 
 
 def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list[Rival]:
-    """C22: the memories in `alike` that contradict this one and share its kind or a file."""
+    """C22: find the memories in `alike` that contradict this one and share its kind or a file.
+
+    A warning is compared with all kinds.
+    """
     others = [other for other in alike if _may_disagree(memory, other)]
     if not others or memory.kind in HISTORY_KINDS:
         return []
@@ -247,6 +253,6 @@ class _Rarity:
 def _may_disagree(memory: Memory, other: Memory) -> bool:
     if other.uid == memory.uid or other.fingerprint == memory.fingerprint or other.kind in HISTORY_KINDS:
         return False
-    if memory.kind == other.kind or (memory.kind in SETTLED_KINDS and other.kind in SETTLED_KINDS):
+    if memory.kind == other.kind or {memory.kind, other.kind} <= {*SETTLED_KINDS, "warning"}:
         return True
     return not set(memory.files).isdisjoint(other.files)

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kept import text
+from kept.freshness import code_of, with_code
 from kept.model import CallGuard, Memory, Scope, Trust, least
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.proposals import corroborated
@@ -72,9 +73,11 @@ def _with_evidence(twin: Memory, again: Memory, **changes: Any) -> Memory:
 
 def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
     """The data of the twin, with the sessions, agents and signals of both."""
+    again_code = code_of(again) if again.source.origin not in AUTOMATIC else None
+    known = twin.data if again_code is None else with_code(twin.data, again_code)
     if not again.data or not EVIDENCE & again.data.keys():
-        return twin.data
-    merged = dict(twin.data or {})
+        return known
+    merged = dict(known or {})
     for name in EVIDENCE & again.data.keys():
         merged[name] = list(dict.fromkeys((*merged.get(name, ()), *again.data[name])))[:MAX_EVIDENCE]
     return merged

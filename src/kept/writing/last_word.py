@@ -86,6 +86,11 @@ def values_of(content: str) -> Values:
     )
 
 
+def is_day(word: str) -> bool:
+    """Return True for a day of the week."""
+    return compiled(_SLOTS["day"]).fullmatch(word) is not None
+
+
 @lru_cache(maxsize=256)
 def over_in(content: str) -> frozenset[str]:
     """Return the things that a statement says are over."""

@@ -15,6 +15,7 @@ _TERMINAL = r"\x1b(?:\[[0-?]{0,100}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|
 _ESCAPE = r"(?i)\\+(?:(?P<blank>[nrt])|u(?P<four>[0-9a-f]{4})|x(?P<two>[0-9a-f]{2}))"
 _ENTITY = r"(?i)&[a-z][a-z0-9]{1,30};"  # in capitals: a browser may not know it, a model does
 _INVISIBLE = r"[\u0300-\u036f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]+"
+_HIDDEN = r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]+"
 _TAG = r"<(?P<sign>/?)(?P<name>[a-z][\w:.-]{0,60})(?P<more>\s[^<>]{0,2000}|/)?>"
 _LINK = r"\]\((?P<target>[^()\s]{0,1000}(?:\s[^()\n]{0,300})?)\)"
 _FOOTNOTE = r"\[\d{1,3}\]"
@@ -40,6 +41,25 @@ def folded(text: str) -> str:
         text = compiled(_FOOTNOTE).sub("", text)
     text = compiled(_NUMBERED_LINE).sub("", text)
     return "\n".join((text, *moved))
+
+
+def unmasked(text: str) -> str:
+    """Return a text without invisible characters and with Latin letters in the place of letters that look like them.
+
+    A text that has other Cyrillic or Greek letters is in that language, and keeps its letters.
+    """
+    if text.isascii():
+        return text
+    shown = compiled(_HIDDEN).sub("", text)
+    shown = "".join(unicodedata.normalize("NFKC", one) if one.isalpha() else one for one in shown)
+    others = {one for one in shown.lower() if "\u0370" <= one <= "\u052f"}
+    is_foreign = any(ord(one) not in _LOOK_ALIKES for one in others)
+    return shown if is_foreign or not others else "".join(map(_latin, shown))
+
+
+def _latin(letter: str) -> str:
+    latin = letter.lower().translate(_LOOK_ALIKES)
+    return latin.upper() if letter.isupper() else latin
 
 
 def letters_in(folded_text: str) -> str:

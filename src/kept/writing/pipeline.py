@@ -24,6 +24,7 @@ from msgspec.structs import asdict, replace
 from kept import text
 from kept.model import (
     LOW_TRUST,
+    REJECTED,
     TRUST_BY_ORIGIN,
     Conflict,
     Draft,
@@ -31,12 +32,14 @@ from kept.model import (
     Outcome,
     Receipt,
     Redaction,
+    Rejection,
     Source,
     Status,
     Trust,
     least,
 )
 from kept.ports import ANYTHING, Transaction, Where
+from kept.proposals import STANDING_ORDER
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.worth import AUTOMATIC
 from kept.writing.admit import (
@@ -65,6 +68,7 @@ from kept.writing.duplicates import (
 from kept.writing.likeness import near_kind
 from kept.writing.passages import Buried
 from kept.writing.redact import redact_draft
+from kept.writing.rejections import Rejections, was_rejected
 
 UNTRUSTED_CONFIDENCE = 0.3
 Said = TypeVar("Said", Draft, Memory)
@@ -179,21 +183,66 @@ def distrusted(memory: Memory, trust: Trust, at: datetime) -> Memory:
 def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) -> list[Receipt]:
     """Make a memory of each draft, or strengthen the one that says the same; refusals keep their places."""
     memories = [to_memory(ready, to) for ready in batch if isinstance(ready, Ready)]
-    known = Known(tx, memories)
+    known, rejections = Known(tx, memories), Rejections(tx)
     new = iter(memories)
-    return [_store_one(tx, ready, next(new), known, to.at) if isinstance(ready, Ready) else ready for ready in batch]
+    return [
+        _store_one(tx, ready, next(new), known, rejections, to.at) if isinstance(ready, Ready) else ready
+        for ready in batch
+    ]
 
 
-def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: datetime) -> Receipt:
+def _store_one(
+    tx: Transaction, ready: Ready, memory: Memory, known: Known, rejections: Rejections, at: datetime
+) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
     if ready.source.origin not in DELIBERATE and _tells_erased(tx, memory):
         return _refused("erased", REASONS["erased"], ready.redactions)
     alike = known.alike(memory)
     memory = known.as_heard(memory, alike)
+    rejected = [] if _is_confirmed(memory, known, alike) else rejections.of(memory)
+    if rejected and _is_persons_word(memory, rejected):
+        rejections.lift(tx, rejected)
+        rejected = []
+    if not rejected:
+        return _kept(tx, ready, memory, alike, known, at)
+    if ready.source.origin not in DELIBERATE:
+        return _refused("rejected", was_rejected(rejected[0]), ready.redactions)
+    receipt = _kept(tx, ready, as_rejected(memory), (), known, at)
+    note = f"{was_rejected(rejected[0])} It is a candidate now, and told to nobody until a person confirms it."
+    return replace(receipt, reason="rejected", message=note)
+
+
+def _is_confirmed(memory: Memory, known: Known, alike: Sequence[Memory]) -> bool:
+    """Return True if a live memory that is no candidate makes this statement: that outranks a rejection."""
+    twin = known.twin(memory)
+    said = [one for one in alike if one.status != "candidate" and says_the_same(memory, one)]
+    return bool(said) or (twin is not None and twin.status != "candidate")
+
+
+def _is_persons_word(memory: Memory, rejected: Sequence[Rejection]) -> bool:
+    """Return True if a person says it on purpose, after it was rejected.
+
+    In a conversation that is a standing order; a sentence in passing is a finding like any other.
+    """
+    if memory.trust != "user" or memory.created_at < max(one.at for one in rejected):
+        return False
+    return memory.source.origin == "user" or (memory.data or {}).get("sort") == STANDING_ORDER
+
+
+def as_rejected(memory: Memory) -> Memory:
+    """Return the memory as a candidate that is told to nobody, until a person confirms it."""
+    return replace(memory, status="candidate", tags=tuple(dict.fromkeys((*memory.tags, REJECTED))))
+
+
+def _kept(
+    tx: Transaction, ready: Ready, memory: Memory, alike: Sequence[Memory], known: Known, at: datetime
+) -> Receipt:
+    """Strengthen the memory that says the same, or store a new one."""
     if twin := known.twin(memory):
+        twin = twin.vouched_for() if memory.source.origin == "user" and memory.trust == "user" else twin
         return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)
-    related = _related(tx, memory, alike)
+    related = Related((), (), ()) if memory.is_rejected else _related(tx, memory, alike)
     if ready.is_unasked and (same := _said_already(memory, related)):
         known.note(_corroborated(tx, attest(tx, same, memory), ready))
         return _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)

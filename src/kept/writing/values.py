@@ -194,6 +194,11 @@ _ALTERNATIVES = (
 _SIDES: Mapping[str, str] = {word: pair for pair in _ALTERNATIVES for word in pair.split()}
 
 
+def is_side(word: str) -> bool:
+    """Return True for one of two alternatives: "on" and "off", "tabs" and "spaces"."""
+    return word.rstrip("s") in _SIDES or word in _SIDES
+
+
 def _are_numbers(found: Difference) -> bool:
     return all(
         any(word.is_number for word in run.words) and all(word.is_number or word.key in _UNITS for word in run.words)
@@ -232,8 +237,10 @@ def _is_circumstance(words: Iterable[Word]) -> bool:
 
 
 def _is_no_circumstance(found: Difference) -> bool:
-    is_said_of_it = "be" in found.other_openers and _are_words(found)
-    return not _is_circumstance(found.words) and (is_said_of_it or _are_names(found))
+    """Return True for another place of the same thing; "stored in local time" and "stored in UTC" name a value."""
+    is_said_of_it = "be" in found.other_openers and not _are_names(found)
+    is_bare = any(len(run.words) == 1 and _is_circumstance(run.words) for run in (found.old, found.new))
+    return not is_bare and (is_said_of_it or (_are_names(found) and not _is_circumstance(found.words)))
 
 
 def _is_state(found: Difference) -> bool:
@@ -296,6 +303,36 @@ def other_value(old: Clause, new: Clause) -> str | None:
     if found is None or not found.shared:
         return None
     return next((rule.name for rule in VALUE_RULES if rule.fits(found)), None)
+
+
+_ORDERS = frozenset({"before", "after"})
+
+
+def other_order(old: Clause, new: Clause) -> frozenset[str]:
+    """Return the words that two clauses put in another order: "lint before the tests", "the tests before lint"."""
+    left, right = _order_in(old), _order_in(new)
+    if left is None or right is None or old.keys != new.keys or not old.is_plain or not new.is_plain:
+        return frozenset()
+    is_turned = left.first >= right.second and right.first >= left.second
+    is_opposite = is_turned if left.word == right.word else left.second == right.second
+    return old.keys if is_opposite else frozenset()
+
+
+class _Order(NamedTuple):
+    word: str
+    first: frozenset[str]
+    second: frozenset[str]
+
+
+def _order_in(clause: Clause) -> _Order | None:
+    """Return the order that a clause gives to two things, if it gives one."""
+    places = [place for place, each in enumerate(clause.phrases) if each.opener in _ORDERS and each.words]
+    if len(places) != 1:
+        return None
+    [at] = places
+    first = frozenset(word.key for each in clause.phrases[:at] for word in each.words)
+    second = frozenset(word.key for each in clause.phrases[at:] for word in each.words)
+    return _Order(clause.phrases[at].opener, first, second)
 
 
 # ---- what has changed, by its own words ----

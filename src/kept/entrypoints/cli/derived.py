@@ -258,8 +258,8 @@ def _mapping(_argument: Argument) -> Callback:
 
 
 def _moment_of(argument: Argument) -> Callback:
-    """Parse 2026-03-01 or 2026-03-01T14:30. `--until` a day means until that day is over."""
-    is_end = argument.name == "until"
+    """Parse 2026-03-01 or 2026-03-01T14:30. `--until` and `--as-of` a day mean its end."""
+    is_end = argument.name in ("until", "as_of")
 
     def parse(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
         if value is None:

@@ -23,6 +23,7 @@ MOST_SHOWN = 10
 _REFUSED = {
     "too_long": "too long for one statement",
     "erased": "erased here before",
+    "rejected": "forgotten or rejected here before",
     "invalid": "not storable",
     "not_allowed": "not allowed",
 }

@@ -38,7 +38,8 @@ PROGRAM_S = 300
 ANSWER_TOKENS = 300
 AS_JSON = (
     "\n\nDo not call a tool. Answer with one JSON object and nothing else: "
-    '{"keep": [numbers], "drop": [numbers], "rewrite": {"number": "text"}, "add": [{"content": "text"}]}'
+    '{"keep": [numbers], "drop": [numbers], "wrong": [numbers], "rewrite": {"number": "text"}, '
+    '"add": [{"content": "text"}]}'
 )
 
 
@@ -59,7 +60,7 @@ def judge_command(
     kept judge --keep 1 --keep 4 --drop 2 --rewrite 3="Retries are limited to 3 attempts."
     kept judge --with claude
     """
-    decided = {name: given.pop(name) for name in ("keep", "drop", "rewrite", "add")}
+    decided = {name: given.pop(name) for name in ("keep", "drop", "wrong", "rewrite", "add")}
     with invocation.open(yes=yes) as memory:
         if given["session"] is not None:
             given["session"] = session_named(invocation, memory, given["session"])

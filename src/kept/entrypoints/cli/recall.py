@@ -83,6 +83,8 @@ def _headed(heading: str, lines: list[Line]) -> list[Line]:
 
 def _hit_lines(hit: Hit, query: str, now: datetime, *, explain: bool, names: Mapping[str, str] | None) -> list[Line]:
     lines = memory_lines(hit.memory, now)
+    if about := "; ".join(filter(None, (hit.branch, hit.note))):
+        lines.append(Dim(f"    {about}"))
     if names is not None:
         name = names.get(hit.memory.space)
         lines.append(Dim("    in global memory" if name is None else f"    in project {name}"))

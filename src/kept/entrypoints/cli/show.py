@@ -26,8 +26,9 @@ def show_command(invocation: Invocation, **given: Any) -> None:
             invocation.answer(message, message_lines(message, invocation, name=name))
             return
         found = memory.perform(GET, asked)
-        heir = heir_of(memory, found.superseded_by)
-    invocation.answer(as_document(found), _in_full(found, heir, invocation))
+        heir, own = heir_of(memory, found.superseded_by), memory.look().standing(found)
+    code = {"code": own.note or ("as it was" if own.state == "fresh" else ""), "branch": own.branch}
+    invocation.answer(as_document(found), _in_full(found, {"replaced by": heir, **code}, invocation))
 
 
 def _reasons(memory: Memory) -> str:
@@ -36,11 +37,11 @@ def _reasons(memory: Memory) -> str:
     return ", ".join(str(rule).replace("_", " ") for rule in rules) if isinstance(rules, list) else ""
 
 
-def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
+def _in_full(memory: Memory, more: dict[str, str], invocation: Invocation) -> list[Line]:
     return [
         (name_of(memory), f" {memory.kind}"),
         *(("    ", line) for line in memory.content.replace("\r\n", "\n").split("\n")),
-        *field_lines({**_fields(memory), **_dates(memory, invocation), "replaced by": heir}),
+        *field_lines({**_fields(memory), **_dates(memory, invocation), **more}),
     ]
 
 

@@ -12,6 +12,7 @@ import msgspec
 from kept.entrypoints.cli.amounts import ago as ago
 from kept.entrypoints.cli.amounts import counted as counted
 from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Line, Strong, nearest
+from kept.freshness import without_code
 from kept.model import KINDS, Event, Memory, Message, canonical_kind
 
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
@@ -23,7 +24,7 @@ Changes = Mapping[str, tuple[Any, Any]]
 
 def as_document(memory: Memory) -> dict[str, Any]:
     """The memory with all its fields, and its ref."""
-    return {"ref": memory.ref, **msgspec.to_builtins(memory)}
+    return {"ref": memory.ref, **msgspec.to_builtins(without_code(memory))}
 
 
 def event_document(event: Event) -> dict[str, Any]:

@@ -175,6 +175,7 @@ def _upkeep(agent: str, cwd: str) -> None:
         memory.store.finish_sessions()
         memory.vectors.keep_up()
         memory.deliveries.follow()
+        memory.store.follow_code()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from kept.freshness import without_code
 from kept.memory.verbs import all_verbs
 from kept.model import Event, Hit, Memory, Miss
 
@@ -20,6 +21,8 @@ def document(value: Any) -> Any:
     """The value as plain JSON, with the ref of everything that has one."""
     if isinstance(value, Event):
         return {name: part for name, part in msgspec.to_builtins(value).items() if name != "salt"}
+    if isinstance(value, Memory):
+        value = without_code(value)
     if isinstance(value, msgspec.Struct):
         fields = {name: document(getattr(value, name)) for name in value.__struct_fields__}
         ref = getattr(value, "ref", None)

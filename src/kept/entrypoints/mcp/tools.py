@@ -15,7 +15,7 @@ from kept.entrypoints.mcp.calls import Call, MemoryTool
 from kept.entrypoints.wording import receipt_lines
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import verbs
-from kept.memory.brief import memory_line, trust_mark
+from kept.memory.brief import hit_line, memory_line, trust_mark
 from kept.memory.judge_lists import JudgeList, Judgement
 from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
@@ -77,7 +77,7 @@ def _stored(call: Call, receipt: Receipt) -> str:
 
 def _recalled(call: Call, recalled: Recalled) -> str:
     query, scope = call.given["query"], call.given.get("scope", "memory")
-    lines = _said(recalled) if scope == "sessions" else [memory_line(hit.memory) for hit in recalled]
+    lines = _said(recalled) if scope == "sessions" else [hit_line(hit) for hit in recalled]
     if not lines and scope == "memory":
         said = _said(call.memory.recall(query, limit=MOST_SAID, scope="sessions"))
         lines = ["Nothing fits. In earlier sessions:", *said] if said else []

@@ -10,7 +10,7 @@ from kept.memory.session_summary import still_told as still_told
 from kept.memory.share import SHARE_TOKENS, Shared
 from kept.memory.share import share as share_with
 from kept.memory.verbs.declare import Returns, Tool, Verb
-from kept.memory.verbs.fields import FilesAtHand, FloorName, about
+from kept.memory.verbs.fields import AsOf, FilesAtHand, FloorName, about
 from kept.model import Briefing
 
 Tokens = Annotated[int, about("Tokens at most.", metavar="TOKENS", least=0)] | None
@@ -41,6 +41,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     ] = 0
     max_chars: Annotated[int, about("Its length in characters at most.", metavar="NUMBER", least=0)] | None = None
     floor: FloorName | None = None
+    as_of: AsOf = None
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -72,6 +73,7 @@ def briefing(context: Context, asked: Brief) -> Briefing:
         head_tail=asked.head_tail,
         max_chars=asked.max_chars,
         floor=asked.floor,
+        as_of=asked.as_of,
     )
     return brief.briefing(context, request, on_new_session=_finish_the_last, still_told=still_told)
 

@@ -53,5 +53,6 @@ Agent = Annotated[str, about("Only memories that this agent wrote.", metavar="NA
 Moment = Annotated[datetime, Meta(tz=True)]
 Since = Annotated[Moment, about("Only from this moment on.", metavar="DATE")] | None
 Until = Annotated[Moment, about("Only before this moment.", metavar="DATE")] | None
+AsOf = Annotated[Moment, about("Answer with what was known at this moment.", metavar="DATE")] | None
 SessionName = Annotated[str, about("The id of the session.", metavar="SESSION")]
 TaskName = Annotated[str, about("The id of the task.", metavar="TASK")]

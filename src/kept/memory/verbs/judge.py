@@ -22,7 +22,8 @@ class Judge(Struct, frozen=True, kw_only=True):
 
     list: Annotated[str, about("The code of the list.", metavar="CODE", is_named=True)]
     keep: Annotated[tuple[int, ...], about("True and worth telling.", metavar="NUMBER")] = ()
-    drop: Annotated[tuple[int, ...], about("Done, overruled, wrong or of no use.", metavar="NUMBER")] = ()
+    drop: Annotated[tuple[int, ...], about("Done, overruled or of no use.", metavar="NUMBER")] = ()
+    wrong: Annotated[tuple[int, ...], about("False: it is refused if it comes back.", metavar="NUMBER")] = ()
     rewrite: Annotated[dict[str, str], about("Number: a better statement.", metavar="NUMBER=TEXT")] = {}
     add: Annotated[
         tuple[Addition, ...], about("Missing statements: content, kind, files, replaces (numbers).", metavar="JSON")
@@ -42,7 +43,7 @@ def proposals(context: Context, asked: NextList) -> JudgeList:
 
 def judge(context: Context, asked: Judge) -> Judgement:
     """Settle a list."""
-    answer = Answer(keep=asked.keep, drop=asked.drop, rewrite=asked.rewrite, add=asked.add)
+    answer = Answer(keep=asked.keep, drop=asked.drop, wrong=asked.wrong, rewrite=asked.rewrite, add=asked.add)
     settled: Judgement = _judging().judge(context, asked.list, answer)
     return settled
 
@@ -75,7 +76,7 @@ JUDGE = Verb(
     returns=Returns(Judgement, "The memories that were kept, rewritten, dropped and added."),
     python="judge",
     cli="judge",
-    mcp=Tool("memory_judge", usual=("list", "keep", "drop", "rewrite", "add"), when="list"),
+    mcp=Tool("memory_judge", usual=("list", "keep", "drop", "wrong", "rewrite", "add"), when="list"),
     http="POST /proposals",
     slash=NotHere("Numbers and texts of many statements do not fit a chat line; `kept judge` asks one by one."),
 )

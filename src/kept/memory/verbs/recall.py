@@ -4,11 +4,12 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from kept.errors import InvalidInput
 from kept.memory import everywhere, read, receipts
 from kept.memory.context import Context
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Agent, FilesAtHand, FloorName, Kinds, Query, Since, Tags, Until, about
+from kept.memory.verbs.fields import Agent, AsOf, FilesAtHand, FloorName, Kinds, Query, Since, Tags, Until, about
 from kept.model import Recalled
 from kept.recall import MOST_HITS, RecallScope, Request
 from kept.tables import PROFILES
@@ -24,6 +25,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     files: FilesAtHand = ()
     since: Since = None
     until: Until = None
+    as_of: AsOf = None
     agent: Agent = None
     scope: Annotated[RecallScope, about("Where to search.")] = "memory"
     profile: (
@@ -70,7 +72,13 @@ def recall(context: Context, asked: Recall) -> Recalled:
         seen_by=context.seen_by(asked.session),
         agent=asked.agent,
     )
-    return everywhere.recall(context, request) if asked.all_projects else read.recall(context, request)
+    if asked.as_of is not None and asked.follow:
+        raise InvalidInput(
+            "as_of and follow cannot be combined: the journal does not say what was recalled together.",
+            hint="Leave out one of them.",
+        )
+    ask = everywhere.recall if asked.all_projects else read.recall
+    return ask(context, request, as_of=asked.as_of)
 
 
 def why(context: Context, asked: Why) -> Explained:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
-from kept.memory import store, upkeep, vectors
+from kept.memory import following, store, upkeep, vectors
 from kept.memory.context import Context, Memories
 from kept.memory.store import Examined, Leak
 from kept.memory.upkeep import UpkeepReport
@@ -120,6 +120,11 @@ def vector_states(context: Context, _asked: Nothing) -> dict[str, dict[str, Any]
 def keep_vectors(context: Context) -> None:
     """Make vectors for new memories, where vectors are on."""
     vectors.keep_up(context)
+
+
+def follow_code(context: Context) -> None:
+    """Find the code of memories where it stands now, after the turn of an agent."""
+    following.keep_up(context)
 
 
 def check_model(context: Context, model: Path | str | None) -> str | None:

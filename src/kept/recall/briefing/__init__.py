@@ -212,7 +212,7 @@ class _Part(Struct):
         """As it is shown: oldest first, and the tiers that change most often last; or best first."""
         if order.is_best_first:
             return self.written
-        return sorted(self.written, key=lambda one: (_SHOWN_ORDER[one.entry.memory.tier], one.entry.memory.id))
+        return sorted(self.written, key=_shown_at)
 
     @property
     def tokens(self) -> int:
@@ -223,6 +223,10 @@ class _Part(Struct):
         heading = _heading_estimate(heading_of(self.name, order.style)) if in_order else 0
         spent = heading + tokens.estimate("\n".join(one.text for one in in_order))
         return Section(name=self.name, budget=self.budget, tokens=spent, entries=tuple(one.entry for one in in_order))
+
+
+def _shown_at(one: _Written) -> tuple[bool, int, int]:
+    return bool(one.entry.branch), _SHOWN_ORDER[one.entry.memory.tier], one.entry.memory.id
 
 
 class _Draft:

@@ -28,7 +28,15 @@ from kept.ports import Reader, Where
 from kept.recall import Request, profile_of
 from kept.recall.briefing.prompt import fitting_the_prompt
 from kept.recall.briefing.render import Pair
-from kept.recall.briefing.situation import MOST_OF_A_TIER, UNJUDGED, Situation, is_worth_telling, out_of_place
+from kept.recall.briefing.situation import (
+    GONE,
+    MOST_OF_A_TIER,
+    UNJUDGED,
+    Situation,
+    is_gone,
+    is_worth_telling,
+    out_of_place,
+)
 from kept.recall.pipeline import open_conflicts
 from kept.recall.query import expansions
 from kept.recall.score import file_affinity
@@ -172,12 +180,21 @@ def collect(
         "summary": [],
     }
     _drop(sections, lambda memory: TOLD_BEFORE if memory_mark(memory) in situation.told else None, left_out)
+    _drop(sections, lambda memory: GONE if is_gone(memory, situation) else None, left_out)
     conflicts = _with_rivals(sections, readers, situation)
     _drop(sections, _replaced_by(sections), left_out)
+    sections = {name: _labelled(entries, situation) for name, entries in sections.items()}
     told = {entry.memory.content for entries in sections.values() for entry in entries}
     sections["summary"] = _last_session(readers, situation, asked, told)
     tasks = [] if situation.is_turn else _open_tasks(readers, situation, asked)
     return Material(**sections, tasks=tasks, conflicts=conflicts, left_out=left_out)
+
+
+def _labelled(entries: Sequence[Entry], situation: Situation) -> list[Entry]:
+    """Return the entries with notes on their code, those of unmerged branches last."""
+    found = [(entry, situation.look(entry.memory)) for entry in entries]
+    noted = [replace(entry, note=own.note, branch=own.branch) for entry, own in found]
+    return sorted(noted, key=lambda entry: bool(entry.branch))
 
 
 def _many(fitting: Sequence[Entry], readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:

@@ -48,7 +48,7 @@ def fitting_the_prompt(
     n_unjudged = 0
     most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
     fitting = _sure_hits(recalled, floor) if situation.is_brief else _near_hits(recalled, readers, situation, floor)
-    for hit in fitting:
+    for hit in sorted(fitting, key=lambda hit: bool(situation.look(hit.memory).branch)):
         tier = tier_of(hit.memory)
         if of_tier[tier] >= most:
             continue

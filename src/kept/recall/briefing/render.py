@@ -164,8 +164,15 @@ def _facts(entry: Entry, names_agent: bool) -> dict[str, str]:
         facts["trust"] = TRUST_LABELS[memory.trust]
     if names_agent:
         facts["by"] = memory.source.agent or "unknown"
+    if entry.branch:
+        facts["branch"] = entry.branch
     facts["date"] = f"{memory.verified_at or memory.created_at:%Y-%m-%d}"
     return facts
+
+
+def _noted(entry: Entry) -> str:
+    """Return the note on the code of a memory, as it stands behind the content: names of files are anybody's."""
+    return f" ({_plain(' '.join(entry.note.split()))})" if entry.note else ""
 
 
 def _files(memory: Memory) -> str:
@@ -187,7 +194,7 @@ def _xml_entry(entry: Entry, names_agent: bool) -> str:
         facts["files"] = _files(memory)
     attributes = "".join(f' {name}="{_xml(value).replace(chr(34), "&quot;")}"' for name, value in facts.items())
     between = "\n" if "\n" in memory.content else " "
-    return f"<memory{attributes}>[id:{entry.ref}]{between}{_xml(_plain(memory.content))}</memory>"
+    return f"<memory{attributes}>[id:{entry.ref}]{between}{_xml(_plain(memory.content) + _noted(entry))}</memory>"
 
 
 def _xml_section(name: str, lines: Sequence[str]) -> str:
@@ -204,7 +211,7 @@ def _xml_frame(parts: Sequence[str]) -> str:
 
 def _lines_of(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
-    content = _plain(memory.content).split("\n")
+    content = (_plain(memory.content) + _noted(entry)).split("\n")
     facts = [f"by {_name(fact)}" if name == "by" else _name(fact) for name, fact in _facts(entry, names_agent).items()]
     lines = [f"[id:{entry.ref}] {', '.join(facts)}:"]
     if len(content) == 1:
@@ -253,6 +260,8 @@ def _json_entry(entry: Entry, names_agent: bool) -> str:
     if memory.files:
         facts["files"] = f"[{', '.join(map(_json, memory.files[:MOST_FILES]))}]"
     facts["content"] = _json(memory.content)
+    if entry.note:
+        facts["note"] = _json(entry.note)
     return f'{{"id": "[id:{entry.ref}]", ' + ", ".join(f'"{name}": {value}' for name, value in facts.items()) + "}"
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from kept import text
+from kept.freshness import UNKNOWN, Look
 from kept.model import GLOBAL, Memory
 
 MOST_FITTING = 6  # memories that fit the prompt
@@ -16,6 +17,7 @@ MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may 
 # Work that was done once. The repository knows it better.
 _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
 UNJUDGED = "nobody has judged it yet"
+GONE = "the code that it is about is gone"
 _COMMITTED = text.pattern(r"Committed: ")
 
 
@@ -40,6 +42,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     told: Set[str] = frozenset()  # marks of memories and lines
     is_started: bool = False
     is_brief: bool = False  # a few lines: standing rules at a start, the best that fit at a prompt
+    look: Look = lambda _: UNKNOWN  # how the code of a memory stands to the work tree
 
     @property
     def has_prompt(self) -> bool:
@@ -55,6 +58,8 @@ def tier_of(memory: Memory) -> str:
 
 def is_worth_telling(memory: Memory) -> bool:
     """Return True if a memory says more than that something was done; summaries have a section of their own."""
+    if memory.is_rejected:
+        return False
     return memory.kind not in _REPORTS and memory.kind != "summary" and not _COMMITTED.match(memory.content)
 
 
@@ -65,6 +70,13 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     is_own = situation.session is not None and memory.source.session == situation.session
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
+    if memory.is_rejected:
+        return "it was forgotten or rejected before"
     if situation.is_judged and memory.is_proposal and not is_own:
         return UNJUDGED
-    return None
+    return GONE if is_gone(memory, situation) else None
+
+
+def is_gone(memory: Memory, situation: Situation) -> bool:
+    """Return True if a memory is not told at a prompt, because the code that it is about is no longer there."""
+    return situation.has_prompt and memory.status != "pinned" and situation.look(memory).state == "gone"

@@ -90,6 +90,7 @@ class PostgresReader(IndexReader, MessageReader):
         subject: str | None = None,
         group: str | None = None,
         after: int = 0,
+        later_than: datetime | None = None,
         limit: int | None = None,
         newest_first: bool = False,
     ) -> list[Event]:
@@ -102,12 +103,12 @@ class PostgresReader(IndexReader, MessageReader):
             where e.space = %(space)s and e.seq > %(after)s
               {"" if subject is None else "and e.subject = %(subject)s"}
               {"" if group is None else 'and e."group" = %(group)s'}
+              {"" if later_than is None else "and e.at > %(later_than)s"}
             order by e.seq {"desc" if newest_first else "asc"}
             limit %(limit)s"""
         most = MOST if limit is None else limit
-        return [
-            rows.to_event(row) for row in self.view.fetch(sql, subject=subject, group=group, after=after, limit=most)
-        ]
+        values = {"subject": subject, "group": group, "after": after, "later_than": later_than, "limit": most}
+        return [rows.to_event(row) for row in self.view.fetch(sql, **values)]
 
     def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
         sql = """

@@ -18,7 +18,7 @@ from kept.storage.ranking import IndexReader
 from kept.storage.shared import check_limit, tombstone
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.connection import View
-from kept.storage.sqlite.encoding import hex_blob, moment, uid_blob
+from kept.storage.sqlite.encoding import hex_blob, microseconds, moment, uid_blob
 from kept.storage.sqlite.index import SqliteIndex
 from kept.storage.sqlite.messages import SqliteMessages
 from kept.storage.sqlite.vectors import VectorReading
@@ -93,6 +93,7 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         subject: str | None = None,
         group: str | None = None,
         after: int = 0,
+        later_than: datetime | None = None,
         limit: int | None = None,
         newest_first: bool = False,
     ) -> list[Event]:
@@ -101,6 +102,9 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
             if value is not None:
                 clauses.append(f"e.{column} = ?")
                 values.append(value)
+        if later_than is not None:
+            clauses.append("e.at > ?")
+            values.append(microseconds(later_than))
         sql = f"""
             select {", ".join(f"e.{column}" for column in rows.EVENT_COLUMNS)}, p.salt, p.changed
             from events e

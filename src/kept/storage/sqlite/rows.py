@@ -16,7 +16,20 @@ from typing import Any, cast
 import apsw
 import msgspec
 
-from kept.model import Alias, Allowance, CallGuard, Conflict, Event, Memory, Pause, Record, Session, Source, Task
+from kept.model import (
+    Alias,
+    Allowance,
+    CallGuard,
+    Conflict,
+    Event,
+    Memory,
+    Pause,
+    Record,
+    Rejection,
+    Session,
+    Source,
+    Task,
+)
 from kept.ports import Prepared, R, Where
 from kept.storage.shared import damaged as damaged
 from kept.storage.shared import index_of, prepare
@@ -81,9 +94,10 @@ _SMALL_TABLES: Mapping[type[Record], str] = {
     Pause: "pauses",
     Allowance: "allowances",
     CallGuard: "guards",
+    Rejection: "rejections",
 }
 # Fields of small nouns that are lists, hence JSON.
-_LISTS = ("expands_to", "acceptance_criteria", "blocked_by", "findings", "promoted")
+_LISTS = ("expands_to", "acceptance_criteria", "blocked_by", "findings", "promoted", "words")
 _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
     Memory: ("memories", _STORED),
     # The small nouns have a table with a column for each field.

@@ -1,0 +1,335 @@
+"""Freshness: whether the code that a memory names is still as it was when the memory was written.
+
+A memory keeps at most five anchors in its data: a file, or a symbol in a file, with the hash of its text. `standing`
+compares them with a work tree, and the branch of the memory with the branch that is checked out.
+
+    fresh      every anchor has the text that it had
+    changed    a file or symbol reads differently now
+    moved      the text stands in another file; the anchor follows
+    gone       none of the files and symbols is there
+    unknown    there is no anchor, no work tree, or another branch is checked out
+
+Pure: a `Tree` reads the files. Rule: only a person's or a judge's word makes a memory fresh again, never a reading.
+"""
+
+from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from kept import text
+from kept.model import CHECK, Memory, replace
+
+CODE = "kept_code"  # in the data of a memory: its branch, its commit, its anchors
+MOST_ANCHORS = 5
+MOST_NAMES = 12  # paths and symbols of a text that are looked up
+HASH_BYTES = 8
+State = Literal["fresh", "changed", "moved", "gone", "unknown"]
+
+_INDENTED = ("py", "pyi")
+_BRACED = tuple("ts tsx js jsx mjs cjs go rs java kt cs c h cc cpp hpp swift scala php".split())
+_PATH = text.pattern(
+    r"(?<![\w/.@-])(?:\.{0,2}/)?[\w@+-][\w@.+-]*(?:/[\w@.+-]+)+|(?<![\w/.@-])[\w+-]+\.[A-Za-z]\w{0,9}\b"
+)
+_CALLED = text.pattern(r"\b([A-Za-z_][\w.]*)\(\)")
+_QUOTED = text.pattern(r"`([A-Za-z_][\w.:]*)`")
+_SHAPED = text.pattern(r"\b(?:[A-Za-z_]\w*\.)*(?:[A-Za-z]\w*_\w+|_\w+|[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*)\b")
+_COMMENT = text.pattern(r"(?m)^[ \t]*(?:#(?!!).*|//.*)$")
+_LAST_COMMA = text.pattern(r",(?=[)\]}])")
+_TOKEN = text.pattern(r'"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|//[^\n]*|/\*(?s:.*?)\*/|[{}()\[\];\n]')
+
+
+class CodeAnchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file, or a symbol in a file, with the hash of its text; `size` and `mtime` spare the reading of the file."""
+
+    path: str
+    hash: str
+    symbol: str = ""
+    size: int = 0
+    mtime: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.symbol} in {self.path}" if self.symbol else self.path
+
+
+class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The branch and commit that a memory was written on, and its anchors. `branch` is "" for a detached HEAD."""
+
+    branch: str = ""
+    commit: str = ""
+    is_deleted: bool = False  # the branch was deleted, and nothing of it was merged
+    anchors: tuple[CodeAnchor, ...] = ()
+
+
+class Here(Struct, frozen=True, kw_only=True):
+    """The branch and commit that are checked out, the main branch, and the commits known to be part of HEAD."""
+
+    branch: str = ""
+    commit: str = ""
+    main: str = ""
+    ancestors: frozenset[str] = frozenset()
+
+
+class Standing(NamedTuple):
+    """The state of a memory's code, notes on the changes, and the branch it belongs to if that is not merged here."""
+
+    state: State = "unknown"
+    notes: tuple[str, ...] = ()
+    branch: str = ""
+    check: str = ""
+
+    @property
+    def note(self) -> str:
+        """Return the words to tell beside the memory; "" if there are none."""
+        return "; ".join((*self.notes, *([f"check: {self.check}"] if self.check and self.notes else ())))
+
+
+UNKNOWN = Standing()
+Look = Callable[[Memory], Standing]
+
+
+class FileText(NamedTuple):
+    """The text of a file, with its size and time of change."""
+
+    text: str
+    size: int
+    mtime: int
+
+
+class Tree(Protocol):
+    """A work tree. Paths are relative to its top; a path that leads out of it, or to no file, gives None."""
+
+    def stat(self, path: str) -> tuple[int, int] | None:
+        """Return the size of a file and when it was changed."""
+
+    def read(self, path: str) -> FileText | None:
+        """Return the text of a file."""
+
+    def inside(self, path: str) -> str | None:
+        """Return a path relative to the top."""
+
+
+# ---- the data of a memory ----
+
+
+def code_of(memory: Memory) -> Code | None:
+    """Return the code of a memory; None if it has none, or none that can be read."""
+    data = (memory.data or {}).get(CODE)
+    if not isinstance(data, dict):
+        return None
+    try:
+        return msgspec.convert(data, Code)
+    except msgspec.ValidationError:
+        return None
+
+
+def with_code(data: Mapping[str, Any] | None, code: Code | None) -> dict[str, Any] | None:
+    """Return the data of a memory with this code, or without any."""
+    rest = {name: value for name, value in (data or {}).items() if name != CODE}
+    return {**rest, CODE: msgspec.to_builtins(code)} if code is not None else rest or None
+
+
+def without_code(memory: Memory) -> Memory:
+    """Return the memory as callers see it: its data without the key of this module."""
+    return memory if CODE not in (memory.data or {}) else replace(memory, data=with_code(memory.data, None))
+
+
+# ---- at a write ----
+
+
+def names_in(content: str, files: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the paths and the symbols that a memory names, its files first."""
+    paths = [*files, *(found.rstrip(".") for found in _PATH.findall(content))]
+    symbols = [*_CALLED.findall(content), *_QUOTED.findall(content), *_SHAPED.findall(content)]
+    written = [name.replace("::", ".").strip(".:") for name in symbols if name not in paths]
+    return list(dict.fromkeys(paths))[:MOST_NAMES], list(dict.fromkeys(filter(None, written)))[:MOST_NAMES]
+
+
+def anchors_for(content: str, files: Sequence[str], tree: Tree) -> tuple[CodeAnchor, ...]:
+    """Anchor the files that a memory names, each by the symbols in it that it names as well."""
+    paths, symbols = names_in(content, files)
+    inside = [path for name in paths if (path := tree.inside(name)) is not None]
+    found: list[CodeAnchor] = []
+    for path in dict.fromkeys(inside):
+        file = tree.read(path) if len(found) < MOST_ANCHORS else None
+        if file is None:
+            continue
+        own = [one for symbol in symbols if (one := anchored(path, symbol, file)) is not None]
+        whole = anchored(path, "", file)
+        found += own or ([whole] if whole is not None else [])
+    return tuple(found[:MOST_ANCHORS])
+
+
+def anchored(path: str, symbol: str, file: FileText) -> CodeAnchor | None:
+    """Anchor a file, or a symbol in it; None if the file does not define the symbol."""
+    digest = digest_of(file.text, path, symbol)
+    if digest is None:
+        return None
+    return CodeAnchor(path=path, hash=digest, symbol=symbol, size=file.size, mtime=file.mtime)
+
+
+def renewed(code: Code | None, content: str, files: Sequence[str], tree: Tree, here: Here) -> Code:
+    """Return the code of a memory that was just confirmed: as it is now, on this branch."""
+    known = code.anchors if code is not None else ()
+    again = [one for old in known if (file := tree.read(old.path)) and (one := anchored(old.path, old.symbol, file))]
+    return Code(branch=here.branch, commit=here.commit, anchors=tuple(again) or anchors_for(content, files, tree))
+
+
+# ---- at a delivery ----
+
+
+def standing(memory: Memory, here: Here, tree: Tree) -> Standing:
+    """Compare the code of a memory with the work tree, if the memory belongs to the branch that is checked out."""
+    code = code_of(memory)
+    if code is None:
+        return UNKNOWN
+    if label := _branch_label(code, here):
+        deleted = (f"branch {code.branch} was deleted without a merge",) if code.is_deleted else ()
+        return Standing("unknown", deleted, label)
+    if not code.anchors or not is_comparable(code, here):
+        return UNKNOWN
+    return _compared(code.anchors, tree, check=str((memory.data or {}).get(CHECK) or ""))
+
+
+def _compared(anchors: Sequence[CodeAnchor], tree: Tree, check: str) -> Standing:
+    """Compare anchors with a work tree: gone if all are gone, fresh if all are fresh."""
+    found = [(anchor, state_of(anchor, tree)) for anchor in anchors]
+    notes = tuple(_note(anchor, state) for anchor, state in found if state != "fresh")
+    states = {state for _, state in found}
+    worst: State = "fresh" if states == {"fresh"} else "gone" if states == {"gone"} else "changed"
+    return Standing(worst, notes, check=check)
+
+
+def is_comparable(code: Code, here: Here) -> bool:
+    """Return True if the files of the work tree are later ones of those that the memory was written beside."""
+    return not code.commit or code.branch == here.branch or code.commit in (here.commit, *here.ancestors)
+
+
+def _branch_label(code: Code, here: Here) -> str:
+    """Return the name of an unmerged branch that a memory belongs to, if another one is checked out."""
+    if not code.commit or code.commit == here.commit or code.commit in here.ancestors:
+        return ""
+    if code.branch and not code.is_deleted and code.branch in (here.branch, here.main):
+        return ""
+    return f"on branch {code.branch}" if code.branch else f"at commit {code.commit[:7]}"
+
+
+def state_of(anchor: CodeAnchor, tree: Tree) -> State:
+    """Return the state of one anchor: by size and time of its file, and only if these differ by its text."""
+    seen = tree.stat(anchor.path)
+    if seen is None:
+        return "gone"
+    if seen == (anchor.size, anchor.mtime):
+        return "fresh"
+    file = tree.read(anchor.path)
+    digest = None if file is None else digest_of(file.text, anchor.path, anchor.symbol)
+    return "gone" if digest is None else "fresh" if digest == anchor.hash else "changed"
+
+
+def _note(anchor: CodeAnchor, state: State) -> str:
+    return f"{anchor.name} is gone" if state == "gone" else f"{anchor.name} has changed since"
+
+
+# ---- the text of a file or a symbol ----
+
+
+def digest_of(content: str, path: str, symbol: str) -> str | None:
+    """Return the hash of a file, or of a symbol in it; None if the file does not define the symbol.
+
+    Of source code, line breaks, blanks, quotation marks, last commas and whole lines of comments do not count.
+    """
+    suffix = suffix_of(path)
+    is_code = suffix in _INDENTED or suffix in _BRACED
+    if symbol:
+        blocks = blocks_of(content, symbol, suffix) if is_code else []
+        if not blocks:
+            return None
+        content = "\n".join(blocks)
+    if is_code:
+        content = "".join(_COMMENT.sub("", content).split()).replace("'", '"')
+        content = _LAST_COMMA.sub("", content)
+    else:
+        content = "\n".join(line.rstrip() for line in content.splitlines())
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).hexdigest()
+
+
+def suffix_of(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2].lower()
+
+
+def blocks_of(content: str, symbol: str, suffix: str) -> list[str]:
+    """Return the definitions of a symbol. `Class.method` is looked for in the class; an outer module is passed over."""
+    find = _indented_blocks if suffix in _INDENTED else _braced_blocks
+    *outer, name = symbol.split(".")
+    for owner in reversed(outer[-1:]):
+        if inside := [block for part in find(content, owner) for block in find(part.partition("\n")[2], name)]:
+            return inside
+        if owner[:1].isupper():  # a class without such a method, not a module
+            return []
+    return list(find(content, name))
+
+
+def _indented_blocks(content: str, name: str) -> Iterator[str]:
+    """Yield the definitions of a name in Python: the lines that are indented more than the first."""
+    starts = text.compiled(
+        rf"(?m)^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b|{name}[ \t]*(?::[^=\n]+)?=(?!=))"
+    )
+    for found in starts.finditer(content):
+        depth = len(found[1].expandtabs())
+        lines = content[found.start() :].split("\n")
+        is_in_string, end = lines[0].count('"""') % 2 == 1, len(lines)
+        for number, line in enumerate(lines[1:], 1):
+            rest = line.lstrip()
+            is_deeper = len(line.expandtabs()) - len(rest.expandtabs()) > depth or rest[:1] in (")", "]", "}")
+            if rest and not is_in_string and not is_deeper:
+                end = number
+                break
+            is_in_string ^= line.count('"""') % 2 == 1
+        yield "\n".join(lines[:end])
+
+
+_BRACED_START = (
+    r"(?m)^[ \t]*(?:"
+    r"(?:[\w@]+(?:\([\w\s]*\))?[ \t]+)*(?:function\*?|class|interface|enum|type|namespace|struct|trait|union|record|mod"
+    r"|object|fn|fun|def|macro_rules!|const|let|var|val|static(?:[ \t]+mut)?)[ \t]+{name}\b"
+    r"|func[ \t]+(?:\([^)\n]*\)[ \t]*)?{name}\b"
+    r"|(?!return\b|new\b|else\b|await\b|throw\b|case\b)(?:[\w<>\[\],.?*&@]+[ \t]+)*{name}[ \t]*(?:<[^>\n]*>)?\("
+    r"[^;\n]*(?:\{{|,|\([ \t]*)[ \t]*$"
+    r"|{name}[ \t]*=(?!=))"
+)
+
+
+def _braced_blocks(content: str, name: str) -> Iterator[str]:
+    """Yield the definitions of a name in a language with braces: up to the brace or the line that ends each."""
+    end = 0
+    for found in text.compiled(_BRACED_START.format(name=name)).finditer(content):
+        if found.start() >= end:
+            end = _end_of_braced(content, found.start())
+            yield content[found.start() : end]
+
+
+_DEPTHS = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
+
+
+def _end_of_braced(content: str, start: int) -> int:
+    depth, is_open = 0, False
+    for token in _TOKEN.finditer(content, start):
+        sign = token[0]
+        depth += _DEPTHS.get(sign, 0)
+        is_open = is_open or sign == "{"
+        if depth < 0:
+            return token.start()
+        if depth == 0 and sign == "}" and is_open:
+            return token.end()
+        if depth == 0 and (sign == ";" or (sign == "\n" and not _goes_on(content, token.start(), token.end()))):
+            return token.end()
+    return len(content)
+
+
+def _goes_on(content: str, at: int, after: int) -> bool:
+    """Return True if a statement goes on behind a line break: the line ends open, or the next one begins so."""
+    last, following = content[:at].rstrip(" \t")[-1:], content[after : after + 200].lstrip()[:2]
+    return last in ("=", ",", ":", "|", "&", "+", ">", "") or following[:1] in ("{", "|", "&", ".", "?", ":", "=")

@@ -1,0 +1,106 @@
+"""The memory as it was at a moment: `as_of` of recall and briefings.
+
+The journal has every record before each change, so the records of a space are taken back from the present to
+the moment and put into a storage in this process's memory, which the ordinary recall and briefing then read. Rules:
+nothing is noted of such a question; erased text stays erased; who may read, and whether the project is paused, is
+decided by the present.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import chain
+
+from msgspec import structs
+
+from kept import journal
+from kept.memory.context import Context, Storages
+from kept.model import SMALL_NOUNS, Memory, Message, Record, Session, replace
+from kept.ports import ANYWHERE, Reader, Storage
+from kept.recall.candidates import Latencies
+from kept.storage.inmemory import InMemoryStorage, SavedVector, State
+
+ALL = 2**31 - 1
+DEADLINE_MS = 10_000  # a storage in memory scans: an answer about the past may take longer than one for an agent
+
+
+def moment_of(context: Context, as_of: datetime) -> datetime:
+    """Return the moment to answer for: a day that is not over yet ends now."""
+    return min(as_of.astimezone(context.now().tzinfo), context.now())
+
+
+def patient(context: Context) -> Context:
+    """Return the context for a question about the past: with more time, and apart from the latencies of others."""
+    settings = replace(context.settings, recall_deadline_ms=max(DEADLINE_MS, context.settings.recall_deadline_ms))
+    return structs.replace(context, settings=settings, latencies=Latencies())
+
+
+def storages_as_of(storages: Sequence[Storage], at: datetime, *, with_messages: bool = False) -> Storages:
+    """Return each space as it was at that moment. `with_messages`: conversations are searched as well."""
+    return [_storage_as_of(storage, at, with_messages=with_messages) for storage in storages]
+
+
+def _storage_as_of(storage: Storage, at: datetime, *, with_messages: bool) -> Storage:
+    past = InMemoryStorage(storage.space)
+    with storage.reading() as reader:
+        past.state = _state_as_of(reader, at)
+        if with_messages:
+            _add_messages(past.state, reader, at)
+    with past.reading() as then:
+        then.statistics(())  # prepares every text, so that the deadline is for the search alone
+    return past
+
+
+def _state_as_of(reader: Reader, at: datetime) -> State:
+    foundation = reader.foundation()
+    state = State(key=foundation.key, tombstones=set(foundation.tombstones))
+    for record in records_as_of(reader, at):
+        state.table(type(record))[record.id] = record
+    _add_vectors(state, reader)
+    for task in state.tasks.values():  # a briefing says where a task came from
+        state.events += [event for event in reader.events(subject=task.subject) if event.at <= at]
+    return state
+
+
+def records_as_of(reader: Reader, at: datetime) -> list[Record]:
+    """Return all records of a space as they were at that moment."""
+    small = chain.from_iterable(reader.all(noun) for noun in SMALL_NOUNS)
+    present = {record.subject: record for record in chain(reader.select(ANYWHERE, limit=ALL), small)}
+    later = reader.events(later_than=at, newest_first=True)
+    then = journal.as_before(present, later, lambda subject: _existed(reader, subject, at))
+    return [_known_then(record, reader.space, at) for record in then.values()]
+
+
+def _existed(reader: Reader, subject: str, at: datetime) -> bool:
+    return any(event.at <= at for event in reader.events(subject=subject, limit=1))
+
+
+def _known_then(record: Record, space: str, at: datetime) -> Record:
+    """Return a record of this space, without a use that came later: uses are not in the journal."""
+    if not isinstance(record, Memory):
+        return record
+    is_later = record.last_used_at is not None and record.last_used_at > at
+    return replace(record, space=space, last_used_at=None if is_later else record.last_used_at)
+
+
+def _add_vectors(state: State, reader: Reader) -> None:
+    """Add the vectors of texts that have not changed since."""
+    state.vector_model = model = reader.vector_state().model
+    if model is None:
+        return
+    now = {one.id: one.fingerprint for one in reader.select(ANYWHERE, limit=ALL)}
+    same = [id for id, then in state.memories.items() if now.get(id) == then.fingerprint]
+    for id, vector in reader.vectors(same).items():
+        state.vectors[id] = SavedVector(model, now[id], vector)
+
+
+def _add_messages(state: State, reader: Reader, at: datetime) -> None:
+    """Add the messages until then: a transcript is its own journal."""
+    for session in state.sessions.values():
+        state.messages[session.name] = tuple(_said_until(reader, session, at))
+        if session.packed_at is not None:
+            state.packed.add(session.name)
+
+
+def _said_until(reader: Reader, session: Session, at: datetime) -> list[Message]:
+    own = reader.messages(session.name, after=session.shared)
+    return [message for message in own if message.at is None or message.at <= at]
