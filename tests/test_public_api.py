@@ -44,6 +44,7 @@ NAMESPACES = {
         "export_lines",
         "export_to",
         "finish_sessions",
+        "follow_code",
         "import_",
         "matching",
         "merge",
@@ -114,7 +115,7 @@ def test_a_namespace_has_the_promised_names(memory: kept.Kept, namespace: str, n
         ("remember_many", ["drafts"]),
         (
             "recall",
-            ["query", "limit", "profile", "kinds", "tags", "files", "since", "until", "scope", "follow"],
+            ["query", "limit", "profile", "kinds", "tags", "files", "since", "until", "as_of", "scope", "follow"],
         ),
         ("get", ["ref"]),
         ("list", ["kinds", "tags", "status", "limit", "after"]),

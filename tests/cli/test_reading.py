@@ -143,7 +143,7 @@ def test_status_counts_what_is_there(shell: Shell) -> None:
     shell.clock.advance(hours=5)
     said = shell("status")
     assert said.startswith("Project app")
-    assert "    3 memories, 1 pinned, 1 forgotten\n    6 events, the latest 5 hours ago\n" in said
+    assert "    3 memories, 1 pinned, 1 forgotten\n    7 events, the latest 5 hours ago\n" in said
     assert "Global memory, for all projects\n    1 memory\n" in said
     document = shell.json("status")
     assert document["home"] == str(shell.home)

@@ -427,12 +427,12 @@ def test_what_an_agent_is_told_stays_below_four_thousand_characters() -> None:
     assert all(tool.schema["additionalProperties"] is False for tool in usual)
 
 
-def test_schemas_and_instructions_of_the_seven_tools_cost_at_most_1610_tokens() -> None:
-    """Six took 1,342; the answer to a list takes 188, and the new arguments of memory_store 77."""
+def test_schemas_and_instructions_of_the_seven_tools_cost_at_most_1640_tokens() -> None:
+    """Six took 1,342; the answer to a list takes 216 (`wrong` 28), and the new arguments of memory_store 77."""
     encoding = pytest.importorskip("bpe_openai").get_encoding("o200k_base")
     usual = tools(all_tools=False).values()
     listed = [{"name": one.name, "description": one.description, "inputSchema": dict(one.schema)} for one in usual]
-    assert len(encoding.encode(PROTOCOL + json.dumps(listed))) <= 1_610
+    assert len(encoding.encode(PROTOCOL + json.dumps(listed))) <= 1_640
 
 
 def test_every_scope_follow_and_the_state_of_a_task_are_reached_with_the_seven_tools(tmp_path: Path) -> None:

@@ -215,6 +215,7 @@ NO_DOORS = {
     "deliveries.follow",
     "deliveries.is_attended",
     "vectors.keep_up",
+    "store.follow_code",
     "deliveries.on_compaction",
     "store.restore",
     "store.backup",

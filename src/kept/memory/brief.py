@@ -50,6 +50,8 @@ from kept.writing.redact import redact
 
 SUBAGENT_LINES = 3
 StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without lines that no longer hold
+Back = tuple[Context, Storages, datetime]  # a context, the spaces and the moment of a question about the past
+BackAt = Callable[[Context, Storages, datetime], Back]
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
 PAUSED = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
@@ -95,15 +97,17 @@ def briefing(
     *,
     on_new_session: NewSession | None = None,
     still_told: StillTold | None = None,
+    back_at: BackAt | None = None,
 ) -> Briefing:
     """Return the briefing asked for. Failures are named in its `error`; only an invalid argument raises.
 
     `on_new_session` is called first if the session is not known here. `still_told` checks a summary before it is told.
+    `back_at` takes the spaces back to the moment of `as_of`.
     """
     situation, order = _situation(context, request), _order(context, request)
     try:
-        if request.as_of is not None:
-            return _brief_as_of(context, situation, order, request.as_of, still_told)
+        if request.as_of is not None and back_at is not None:
+            return _brief_as_of(situation, order, back_at(context, context.readable(), request.as_of), still_told)
         return _brief(context, situation, order, request.delivery, still_told, on_new_session)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
@@ -222,7 +226,7 @@ def _brief(
     briefing = compose(told.material, order)
     if delivery is not None:
         briefing = as_delivered(briefing, told)
-    shown = [entry.memory for section in briefing.sections for entry in section.entries]
+    shown = _shown_in(briefing)
     if situation.prompt:
         context.signals.tell_search(situation.prompt, len(shown))
     context.tell_read(shown)
@@ -235,17 +239,19 @@ def _brief(
     return replace(briefing, receipt=receipt)
 
 
-def _brief_as_of(
-    context: Context, situation: Situation, order: Order, as_of: datetime, still_told: StillTold | None
-) -> Briefing:
+def _brief_as_of(situation: Situation, order: Order, back: Back, still_told: StillTold | None) -> Briefing:
     """Write the briefing from the memory of that moment. Nothing is noted."""
+    context, then, at = back
     if (refusal := _refusal(context, situation, order)) is not None:
         return refusal
-    past, then, at = read.back_at(context, context.readable(), as_of)
-    told = gather(past, situation, then, at, still_told=still_told)
+    told = gather(context, situation, then, at, still_told=still_told)
     briefing = compose(told.material, order)
-    context.tell_read([entry.memory for section in briefing.sections for entry in section.entries])
+    context.tell_read(_shown_in(briefing))
     return briefing
+
+
+def _shown_in(briefing: Briefing) -> list[Memory]:
+    return [entry.memory for section in briefing.sections for entry in section.entries]
 
 
 def _refusal(context: Context, situation: Situation, order: Order) -> Briefing | None:

@@ -31,7 +31,7 @@ from kept.memory.standing import BranchNotes, notes_file, read_notes
 from kept.model import Memory, replace
 from kept.ports import Transaction, Where
 from kept.projects.files import make_private_directory, replace_file
-from kept.projects.git_history import History
+from kept.projects.git_history import GitHistory
 from kept.projects.worktree import WorkTree
 from kept.storage.shared import every
 
@@ -78,27 +78,30 @@ def find_changes(context: Context) -> Followed | None:
         return None
     with storage.reading() as reader:
         coded = [(one, code) for one in every(reader, Where()) if (code := code_of(one)) is not None]
-    history = History(tree.root)
+    history = GitHistory(tree.root)
     branches = history.branches() if coded else None
     if branches is None:
         return None
     asked = _Branches(history, tree, branches, read_notes(context, tree))
     asked.look_at([code for _, code in coded])
     anchors = _Anchors(history, tree)
-    changed: dict[str, Code] = {}
-    for memory, code in coded:
-        new = asked.followed(code)
-        if is_comparable(new, asked.here):
-            new = anchors.followed_all(memory, new, is_new=asked.is_new(memory))
-        if new != code:
-            changed[memory.uid] = new
+    now = {memory.uid: (code, _followed(memory, code, asked, anchors)) for memory, code in coded}
+    changed = {uid: new for uid, (code, new) in now.items() if new != code}
     return Followed(here=asked.here, codes=changed, notes=asked.notes)
+
+
+def _followed(memory: Memory, code: Code, asked: "_Branches", anchors: "_Anchors") -> Code:
+    """Return the code of a memory as it is now: its branch, and its anchors if they can be compared with the files."""
+    new = asked.followed(code)
+    if not is_comparable(new, asked.here):
+        return new
+    return anchors.followed_all(memory, new, is_new=asked.is_new(memory))
 
 
 class _Branches:
     """The branches of a repository: which commits of memories belong to which."""
 
-    def __init__(self, history: History, tree: WorkTree, branches: dict[str, str], notes: BranchNotes) -> None:
+    def __init__(self, history: GitHistory, tree: WorkTree, branches: dict[str, str], notes: BranchNotes) -> None:
         self._history, self._branches, self.notes = history, branches, notes
         branch, commit = tree.head()
         self._main = tree.main_branch()
@@ -178,7 +181,7 @@ class _Branches:
 class _Anchors:
     """The files and symbols of memories: where they stand now. Each is looked for once."""
 
-    def __init__(self, history: History, tree: WorkTree) -> None:
+    def __init__(self, history: GitHistory, tree: WorkTree) -> None:
         self._history, self._tree = history, tree
         self._known: dict[tuple[str, str, str], tuple[str, str]] = {}
 

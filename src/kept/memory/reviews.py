@@ -62,10 +62,7 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
 
     Only memories that this actor may change. `reasons` filters the list; `counts` covers all. Changes nothing.
     """
-    if limit < 0:
-        raise InvalidInput(f"limit must be 0 or more, got {limit}.")
-    if unknown := [reason for reason in reasons if reason not in REASONS]:
-        raise InvalidInput(f"Unknown reason {unknown[0]!r}.", hint=f"Choose from {', '.join(REASONS)}.")
+    _check_asked(limit, reasons)
     now, actor = context.now(), context.actor_here()
     rules = judging.ReviewRules(shelf_life_days=context.settings.shelf_life_days)
     found: list[ReviewFinding] = []
@@ -90,6 +87,13 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
         messages=talk.messages,
         aliases=() if reasons else tuple(aliases[:MOST_PROPOSED]),
     )
+
+
+def _check_asked(limit: int, reasons: Sequence[ReviewReason]) -> None:
+    if limit < 0:
+        raise InvalidInput(f"limit must be 0 or more, got {limit}.")
+    if unknown := [reason for reason in reasons if reason not in REASONS]:
+        raise InvalidInput(f"Unknown reason {unknown[0]!r}.", hint=f"Choose from {', '.join(REASONS)}.")
 
 
 def _look(context: Context) -> Look:

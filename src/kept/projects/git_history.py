@@ -17,7 +17,7 @@ MOST_HOPS = 10  # renames of one file
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color")
 
 
-class History:
+class GitHistory:
     """The history of one work tree."""
 
     def __init__(self, root: Path) -> None:

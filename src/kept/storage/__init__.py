@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
-from kept.storage.shared import WRITE_WAIT_S
+from kept.storage.shared import WRITE_WAIT_S, Contents
 
 if TYPE_CHECKING:
     from kept.storage.checkup import Finding as Finding
@@ -100,6 +100,12 @@ def open_existing(
     return opened
 
 
+def open_contents(space: str, contents: Contents) -> Storage:
+    """Return a storage in memory that holds this, with every text prepared for a search."""
+    held: Storage = _small_engines()[0].holding(space, contents)
+    return held
+
+
 def as_file(storage: Storage) -> FileStorage:
     """Return the storage typed as one that can be backed up and restored. Raises NotAllowed when it has no file."""
     if isinstance(storage, FileStorage):
@@ -147,11 +153,19 @@ def repair(path: Path, *, now: datetime) -> "list[Finding]":
 
 def _portable(path: Path | None, space: str | None, write_wait_s: float) -> Storage:
     """Open a space in a JSON file; without a path in memory alone."""
+    inmemory, jsonfile = _small_engines()
+    opened: Storage
+    if path is None:
+        opened = inmemory.InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    else:
+        opened = jsonfile.JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    return opened
+
+
+def _small_engines() -> tuple[ModuleType, ModuleType]:
     from kept.storage import inmemory, jsonfile  # two engines, which no other one needs
 
-    if path is None:
-        return inmemory.InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
-    return jsonfile.JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    return inmemory, jsonfile
 
 
 def _sqlite() -> ModuleType:
