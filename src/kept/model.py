@@ -277,7 +277,7 @@ class Session(Record, frozen=True, kw_only=True):
     `checked` is the number of the last message that was searched for findings, `flushed` of the last message before
     which findings and a summary were stored, `ended` of the last message that a finish took into account. A fork
     begins with the first `shared` messages of its parent, which are stored once. `summary`, `findings` and `promoted`
-    are the uids of the memories that the last finish left: what they say has its home there.
+    are the uids of the memories that the last finish left, repeated or promoted: what they say has its home there.
     """
 
     noun: ClassVar[str] = "session"
@@ -430,6 +430,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
     near: tuple[str, ...] = ()  # refs of memories that say nearly the same
     superseded: tuple[str, ...] = ()  # refs of the memories that it replaced
+    repeats: str | None = None  # the uid of the memory that says the same, if it was refused as an echo
     found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
 
 

@@ -8,8 +8,8 @@ from msgspec import to_builtins
 
 from kept import text
 from kept.memory.context import Context
-from kept.memory.findings import findings_of
 from kept.memory.receipts import past_latencies
+from kept.memory.session_records import said_in
 from kept.model import PROPOSED, Pause, Session
 from kept.ports import Where
 from kept.recall.candidates import percentile
@@ -74,7 +74,7 @@ def _last_session(context: Context) -> dict[str, Any] | None:
         last = max(reader.all(Session), key=lambda session: session.started_at, default=None)
         if last is None:
             return None
-        kept = Counter(memory.kind for memory in findings_of(reader, last.name))
+        kept = Counter(memory.kind for memory in said_in(reader, last))
     return {"id": last.name, "agent": last.agent, "started_at": last.started_at, "kept": dict(kept.most_common())}
 
 
