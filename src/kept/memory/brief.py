@@ -265,7 +265,7 @@ def _noted(
     used: Sequence[Memory],
 ) -> str | None:
     """Save the receipt of a briefing and return its name."""
-    body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.cold_mark(context)
+    body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.slow_mark(context)
     named = _named(told)
     if delivery is not None:
         body |= delivery_note(context, delivery, briefing.text, shown) | _marks_note(told, briefing)

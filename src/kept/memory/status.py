@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from kept import text
 from kept.memory.context import Context
-from kept.memory.receipts import past_latencies
+from kept.memory.receipts import past_latencies, was_degraded
 from kept.memory.session_records import said_in
 from kept.model import PROPOSED, Pause, Session
 from kept.ports import Where
@@ -35,7 +35,7 @@ def status(context: Context) -> dict[str, Any]:
             newest = reader.events(newest_first=True, limit=1)
             counters = reader.counters()
             vectors = reader.vector_state()
-            took_ms = past_latencies(reader)
+            recalls = {**_recalls(past_latencies(reader)), "is_degraded": was_degraded(reader)}
         spaces.append(
             {
                 "space": storage.space,
@@ -48,7 +48,7 @@ def status(context: Context) -> dict[str, Any]:
                 "days": by_day(counters),
                 "vectors": to_builtins(vectors),
                 "upkeep": _upkeep(counters),
-                "recalls": _recalls(took_ms),
+                "recalls": recalls,
                 "judged": {"sessions": counters.get("judged", 0), "tokens": counters.get("judge_tokens", 0)},
                 "events": newest[0].seq if newest else 0,
                 "last_change": newest[0].at if newest else None,

@@ -135,12 +135,21 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]"
 
     `deep`: compare every memory, not only a sample, with its words and its whole history.
     """
+    if _is_json(path):
+        from kept.storage import jsonfile  # an engine that no other one needs
+
+        return jsonfile.examine(path)
     findings: list[Finding] = _sqlite().rare_verbs().examine(path, now=now, deep=deep)
     return findings
 
 
 def repair(path: Path, *, now: datetime) -> "list[Finding]":
-    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup."""
+    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup.
+
+    A JSON file is written whole with its next change, so it needs no repair.
+    """
+    if _is_json(path):
+        return []
     findings: list[Finding] = _sqlite().rare_verbs().repair(path, now=now)
     return findings
 

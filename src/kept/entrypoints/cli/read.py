@@ -231,7 +231,8 @@ def _count_texts(space: dict[str, Any], now: datetime) -> list[str]:
         texts.append(f"judged {counted(judged['sessions'], 'session')}, {counted(judged['tokens'], 'token')}")
     if recalls["n"]:
         speed = f"half within {recalls['p50_ms']:.1f} ms, 95 % within {recalls['p95_ms']:.1f} ms"
-        texts.append(f"{counted(recalls['n'], 'recall')}: {speed}")
+        slow = "; slow, so fewer candidates are scored" if recalls["is_degraded"] else ""
+        texts.append(f"{counted(recalls['n'], 'recall')}: {speed}{slow}")
     return texts
 
 
