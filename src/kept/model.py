@@ -479,6 +479,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     confidence: float | None = None  # how likely it answers, from 0 to 1; None for messages
     note: str = ""  # on its code: "src/x.py has changed since"
     branch: str = ""  # "on branch exp", if it belongs to an unmerged branch that is not checked out
+    until: str = ""  # "until 3 Nov (replaced by 42)", if it stopped being true
 
     @property
     def ref(self) -> str:
@@ -529,7 +530,7 @@ class Recalled(Struct, frozen=True, kw_only=True):
 class Entry(Struct, frozen=True, kw_only=True):
     """A memory in a briefing, and why it is there. `is_unjudged`: it is told before anybody has judged it.
 
-    `note` and `branch` are as in a `Hit`.
+    `note`, `branch` and `until` are as in a `Hit`.
     """
 
     memory: Memory
@@ -537,6 +538,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     is_unjudged: bool = False
     note: str = ""
     branch: str = ""
+    until: str = ""
 
     @property
     def ref(self) -> str:

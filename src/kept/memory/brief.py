@@ -242,6 +242,7 @@ def _brief_as_of(
     if (refusal := _refusal(context, situation, order)) is not None:
         return refusal
     past, then, at = read.back_at(context, context.readable(), as_of)
+    situation = replace(situation, look=read.dated_view(context, situation.look, is_past=True))
     told = gather(past, situation, then, at, still_told=still_told)
     briefing = compose(told.material, order)
     context.tell_read([entry.memory for section in briefing.sections for entry in section.entries])
@@ -468,13 +469,14 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing, *, with_m
 
 def memory_line(memory: Memory, standing: Standing = UNKNOWN) -> str:
     """Return a memory as a briefing in plain text shows it: no content can pass for another memory."""
-    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch)
+    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch, until=standing.until)
     return render_entry(entry, "", "text")
 
 
 def hit_line(hit: Hit) -> str:
-    """Return a hit the same way, with the notes on its code."""
-    return render_entry(Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch), "", "text")
+    """Return a hit the same way, with the notes on its code and until when it held."""
+    entry = Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch, until=hit.until)
+    return render_entry(entry, "", "text")
 
 
 def entry_line(entry: Entry) -> dict[str, Any]:
