@@ -74,12 +74,16 @@ class Here(Struct, frozen=True, kw_only=True):
 
 
 class Standing(NamedTuple):
-    """The state of a memory's code, notes on the changes, and the branch it belongs to if that is not merged here."""
+    """The state of a memory's code, notes on the changes, and the branch it belongs to if that is not merged here.
+
+    `until` says when it stopped being true (`memory.endings`).
+    """
 
     state: State = "unknown"
     notes: tuple[str, ...] = ()
     branch: str = ""
     check: str = ""
+    until: str = ""
 
     @property
     def note(self) -> str:

@@ -277,7 +277,7 @@ class Session(Record, frozen=True, kw_only=True):
     `checked` is the number of the last message that was searched for findings, `flushed` of the last message before
     which findings and a summary were stored, `ended` of the last message that a finish took into account. A fork
     begins with the first `shared` messages of its parent, which are stored once. `summary`, `findings` and `promoted`
-    are the uids of the memories that the last finish left: what they say has its home there.
+    are the uids of the memories that the last finish left, repeated or promoted: these hold the statements.
     """
 
     noun: ClassVar[str] = "session"
@@ -430,6 +430,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
     near: tuple[str, ...] = ()  # refs of memories that say nearly the same
     superseded: tuple[str, ...] = ()  # refs of the memories that it replaced
+    repeats: str | None = None  # the uid of the memory that says the same, if it was refused as an echo
     found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
 
 
@@ -478,6 +479,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     confidence: float | None = None  # how likely it answers, from 0 to 1; None for messages
     note: str = ""  # on its code: "src/x.py has changed since"
     branch: str = ""  # "on branch exp", if it belongs to an unmerged branch that is not checked out
+    until: str = ""  # "until 3 Nov (replaced by 42)", if it stopped being true
 
     @property
     def ref(self) -> str:
@@ -528,7 +530,7 @@ class Recalled(Struct, frozen=True, kw_only=True):
 class Entry(Struct, frozen=True, kw_only=True):
     """A memory in a briefing, and why it is there. `is_unjudged`: it is told before anybody has judged it.
 
-    `note` and `branch` are as in a `Hit`.
+    `note`, `branch` and `until` are as in a `Hit`.
     """
 
     memory: Memory
@@ -536,6 +538,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     is_unjudged: bool = False
     note: str = ""
     branch: str = ""
+    until: str = ""
 
     @property
     def ref(self) -> str:

@@ -7,7 +7,7 @@ Rule: memory never stops an agent. A failure ends in an empty briefing, and its 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -48,10 +48,12 @@ from kept.settings import SEED_PROFILES, Settings
 from kept.tables import BRIEFING_SHARES
 from kept.writing.redact import redact
 
+if TYPE_CHECKING:
+    from kept.memory.past import Back
+
 SUBAGENT_LINES = 3
 StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without lines that no longer hold
-Back = tuple[Context, Storages, datetime]  # a context, the spaces and the moment of a question about the past
-BackAt = Callable[[Context, Storages, datetime], Back]
+BackAt = Callable[[Context, Storages, datetime], "Back"]
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
 PAUSED = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
@@ -239,7 +241,7 @@ def _brief(
     return replace(briefing, receipt=receipt)
 
 
-def _brief_as_of(situation: Situation, order: Order, back: Back, still_told: StillTold | None) -> Briefing:
+def _brief_as_of(situation: Situation, order: Order, back: "Back", still_told: StillTold | None) -> Briefing:
     """Write the briefing from the memory of that moment. Nothing is noted."""
     context, then, at = back
     if (refusal := _refusal(context, situation, order)) is not None:
@@ -271,7 +273,7 @@ def _noted(
     used: Sequence[Memory],
 ) -> str | None:
     """Save the receipt of a briefing and return its name."""
-    body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.cold_mark(context)
+    body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.slow_mark(context)
     named = _named(told)
     if delivery is not None:
         body |= delivery_note(context, delivery, briefing.text, shown) | _marks_note(told, briefing)
@@ -474,13 +476,14 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing, *, with_m
 
 def memory_line(memory: Memory, standing: Standing = UNKNOWN) -> str:
     """Return a memory as a briefing in plain text shows it: no content can pass for another memory."""
-    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch)
+    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch, until=standing.until)
     return render_entry(entry, "", "text")
 
 
 def hit_line(hit: Hit) -> str:
-    """Return a hit the same way, with the notes on its code."""
-    return render_entry(Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch), "", "text")
+    """Return a hit the same way, with the notes on its code and until when it held."""
+    entry = Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch, until=hit.until)
+    return render_entry(entry, "", "text")
 
 
 def entry_line(entry: Entry) -> dict[str, Any]:

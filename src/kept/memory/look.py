@@ -17,8 +17,10 @@ from kept.errors import InvalidInput, NotFound
 from kept.freshness import Standing
 from kept.memory import brief, read
 from kept.memory.context import Context, Events, Memories, Ref
-from kept.memory.findings import find_message, findings_of, message_id_of
+from kept.memory.endings import DatedView
+from kept.memory.findings import find_message, message_id_of
 from kept.memory.receipts import Explained, explain_session
+from kept.memory.session_records import said_in
 from kept.memory.session_summary import summary_of
 from kept.memory.standing import CodeView
 from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
@@ -91,8 +93,8 @@ class Look:
         self._context = context
 
     def standing(self, memory: Memory) -> Standing:
-        """Return whether the code that a memory names is as it was, and its branch if that is not merged."""
-        return CodeView(self._context)(memory)
+        """Return whether a memory holds: its code, its branch if that is not merged, and when it ended if it did."""
+        return DatedView(self._context, CodeView(self._context))(memory)
 
     # The opened memory itself
 
@@ -284,7 +286,7 @@ class Look:
                 messages=reader.messages(name, after=after, limit=limit),
                 first_said=_first_said(reader, name),
                 last_number=reader.last_number(name),
-                findings=findings_of(reader, name),
+                findings=said_in(reader, found),
                 summary=summary_of(reader, name),
             )
 

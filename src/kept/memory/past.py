@@ -8,12 +8,14 @@ decided by the present.
 
 from datetime import datetime
 from itertools import chain
+from typing import NamedTuple
 
 from msgspec import structs
 
 from kept import journal
 from kept.memory import read
 from kept.memory.context import Context, Storages
+from kept.memory.endings import DatedView
 from kept.model import SMALL_NOUNS, Memory, Message, Recalled, Record, Session, Task, replace
 from kept.ports import ANYWHERE, Reader, Storage
 from kept.recall import Request
@@ -40,6 +42,7 @@ def recall(context: Context, request: Request, as_of: datetime) -> Recalled:
     """Answer a question of the caller from the memory of a moment. Nothing is noted."""
     request = read.as_asked(request)
     recalled = answer_as_of(context, request, context.readable(), as_of)
+    recalled = replace(recalled, hits=DatedView(context, is_past=True).dated(recalled.hits))
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     return recalled
 
@@ -50,15 +53,21 @@ def answer_as_of(context: Context, request: Request, storages: Storages, as_of: 
     return read.answer(past, request, then, at)
 
 
-def back_at(
-    context: Context, storages: Storages, as_of: datetime, *, with_messages: bool = False
-) -> tuple[Context, Storages, datetime]:
-    """Return a context, the spaces and the moment for a question about the past.
+class Back(NamedTuple):
+    """The context, the spaces and the moment of a question about the past."""
+
+    context: Context
+    storages: Storages
+    at: datetime
+
+
+def back_at(context: Context, storages: Storages, as_of: datetime, *, with_messages: bool = False) -> Back:
+    """Take the spaces back to a moment.
 
     `with_messages`: conversations are searched as well.
     """
     at = moment_of(context, as_of)
-    return patient(context), [_storage_as_of(one, at, with_messages=with_messages) for one in storages], at
+    return Back(patient(context), [_storage_as_of(one, at, with_messages=with_messages) for one in storages], at)
 
 
 def _storage_as_of(storage: Storage, at: datetime, *, with_messages: bool) -> Storage:

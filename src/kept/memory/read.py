@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Comparer, Context, Memories, Ref, Storages
-from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
+from kept.memory.receipts import body, explain, latencies_of, past_latencies, save_notes, slow_mark
 from kept.memory.standing import CodeView
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
 from kept.ports import Reader, Where
@@ -45,7 +45,7 @@ def recall(context: Context, request: Request) -> Recalled:
     receipt = save_notes(
         storages,
         now,
-        body=body(request, recalled) | cold_mark(context),
+        body=body(request, recalled) | slow_mark(context),
         named=[*(hit.memory for hit in recalled.hits), *missed, *recalled.pinned],
         # A link that brings in a memory must not make itself stronger by that.
         linked=[hit.memory for hit in hits if not is_followed(hit)],
@@ -112,6 +112,7 @@ def answer_from(
     """The same through readers at hand; `embedder` as `embedder_for` gave it before they began to look."""
     if embedder.embedder is None and profile_of(request, context.settings).vectors:
         request = replace(request, profile=WORDS_ONLY)
+    latencies = latencies_of(context, readers)
     circumstances = Circumstances(
         readers=readers,
         settings=context.settings,
@@ -120,7 +121,7 @@ def answer_from(
         reranker=context.reranker,
         embedder=embedder.embedder,
         join=embedder.join,
-        is_degraded=latencies_of(context).is_degraded,
+        is_degraded=latencies.is_degraded,
     )
     if request.scope == "sessions":
         from kept.recall.messages import recall_messages  # only conversations are searched by it
@@ -128,7 +129,7 @@ def answer_from(
         recalled = recall_messages(request, circumstances)
     else:
         recalled = pipeline.recall(request, circumstances)
-        latencies_of(context).note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
+        latencies.note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
     return recalled if embedder.note is None else _noting(recalled, embedder.note)
 
 

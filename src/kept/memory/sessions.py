@@ -22,15 +22,16 @@ from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
 from kept.memory.compaction import stand_in, with_fallback
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
-from kept.memory.findings import FindingsUpdate, findings_of, promote, take
+from kept.memory.findings import FindingsUpdate, promote, promoted_in, take
 from kept.memory.judging import Judgement, answer_from, list_of, settle
 from kept.memory.receipts import Explained, explain_session
+from kept.memory.session_records import inherited_by, record_of, said_in
 from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn
 from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Window, message_tokens, replaceable, window
-from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace
+from kept.model import LOW_TRUST, TRUSTS, Draft, Message, MessageRole, Pause, Receipt, Session, replace
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
 from kept.projects.files import check_session_name as check_session_name
@@ -46,7 +47,6 @@ from kept.writing.quotes import Quotes
 from kept.writing.redact import check_name, marks, redact, redact_message
 
 ROLES: tuple[str, ...] = get_args(MessageRole)
-RECORD_VERSION = 1  # of the form of a finished session's record
 
 
 class Unflushed(NamedTuple):
@@ -337,10 +337,10 @@ class OpenSession(Handle):
 
     @verb("session.findings")
     def findings(self) -> Memories:
-        """The findings of this session (and, in a fork, of those it came from), newest first."""
+        """Return the findings of this session, newest first; in a fork also those of its first messages."""
         with self._storage.reading() as reader:
-            names = [self.id, *ancestors(reader, self.id)]
-            found = [memory for name in names for memory in findings_of(reader, name)]
+            session = reader.session(self.id)
+            found = [] if session is None else [*said_in(reader, session), *inherited_by(reader, session)]
         self._context.tell_read(found)
         return found
 
@@ -355,22 +355,9 @@ class OpenSession(Handle):
 
     @verb("session.record")
     def record(self) -> dict[str, Any]:
-        """C9: the session as its last finish left it: summary, findings, and which of them were promoted."""
+        """C9: the session as its last finish left it, and its findings as they are now, the oldest first."""
         with self._storage.reading() as reader:
-            session = self._session(reader)
-            summary = summary_of(reader, self.id)
-            found = findings_of(reader, self.id)
-        self._context.tell_read([*([] if summary is None else [summary]), *found])
-        return {
-            "version": RECORD_VERSION,
-            "sessionId": session.name,
-            "parentSessionId": session.parent,
-            "agentId": session.agent,
-            "summary": None if summary is None else summary.content,
-            "findings": [_finding_line(memory, session) for memory in reversed(found)],
-            "createdAt": session.started_at,
-            "finalizedAt": session.finished_at,
-        }
+            return record_of(self._context, reader, self._session(reader))
 
     @verb("session.flush")
     def checkpoint(self) -> int:
@@ -577,11 +564,13 @@ class OpenSession(Handle):
             return FlushResult(summary=known.ref if known else None)
         self.distrust_quoted()  # once more: the process that stored the last messages may have been killed
         taken = self._take_all(summarizer)
-        n_promoted = promote(self._context, self._storage, self.id, self._stamp())
+        promote(self._context, self._storage, self.id, self._stamp())
         with self._storage.writing(self._stamp()) as tx:
+            promoted = promoted_in(tx, self.id, (*taken.uids, *taken.repeated))
             if tx.last_number(self.id) == taken.upto:  # else it goes on, and is finished another time
-                self._mark_finished(tx, taken, at or tx.stamp.at)
+                self._mark_finished(tx, taken, promoted, at or tx.stamp.at)
         note_cited(self._context, self.id)
+        n_promoted = len(set(promoted) - set(session.promoted))
         self._tell_taken(taken, n_promoted)
         if session.flushed < taken.upto:
             self._context.signals.emit("memory:flush", sessionId=self.id)
@@ -594,13 +583,12 @@ class OpenSession(Handle):
             summary=taken.summary.ref if taken.summary else None,
         )
 
-    def _mark_finished(self, tx: Transaction, taken: FindingsUpdate, at: datetime) -> None:
-        in_project = [one.uid for one in findings_of(tx, self.id) if one.tier != "session"]
+    def _mark_finished(self, tx: Transaction, taken: FindingsUpdate, promoted: Sequence[str], at: datetime) -> None:
         finished = replace(
             self._session(tx),
             summary=taken.summary.uid if taken.summary else "",
-            findings=taken.uids,
-            promoted=tuple(in_project),
+            findings=tuple(dict.fromkeys((*taken.uids, *taken.repeated))),
+            promoted=tuple(promoted),
             flushed=taken.upto,
             ended=taken.upto,
             finished_at=at,
@@ -786,15 +774,3 @@ def _from_mapping(given: Mapping[str, Any]) -> Message:
             f"content must be a string, not {type(given['content']).__name__}.", hint="Join the parts of the message."
         )
     return Message(**{"id": "", "role": "", **given})
-
-
-def _finding_line(memory: Memory, session: Session) -> dict[str, Any]:
-    is_promoted = memory.uid in session.promoted
-    line = {
-        "content": memory.content,
-        "category": memory.kind,
-        "importance": memory.importance,
-        "createdAt": memory.created_at,
-        "promotedToProjectMemory": is_promoted,
-    }
-    return line | ({"promotedEntryId": memory.ref} if is_promoted else {})

@@ -149,7 +149,8 @@ class OneSpace(Spaces):
 
     def files(self) -> list[tuple[str, Path]]:
         facts = self._storage.describe()
-        return [(self._storage.space, Path(facts["place"]))] if facts["storage"] == "sqlite" else []
+        is_file = facts["storage"] in ("sqlite", "json") and facts["bytes"]
+        return [(self._storage.space, Path(facts["place"]))] if is_file else []
 
     def destination(self, place: str) -> Storage:
         return open_space(place, self._storage.space)

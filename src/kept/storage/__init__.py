@@ -141,12 +141,20 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]"
 
     `deep`: compare every memory, not only a sample, with its words and its whole history.
     """
+    if _is_json(path):
+        of_json: list[Finding] = _small_engines()[1].examine(path)
+        return of_json
     findings: list[Finding] = _sqlite().rare_verbs().examine(path, now=now, deep=deep)
     return findings
 
 
 def repair(path: Path, *, now: datetime) -> "list[Finding]":
-    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup."""
+    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup.
+
+    A JSON file is written whole with its next change, so it needs no repair.
+    """
+    if _is_json(path):
+        return []
     findings: list[Finding] = _sqlite().rare_verbs().repair(path, now=now)
     return findings
 

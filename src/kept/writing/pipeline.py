@@ -245,7 +245,8 @@ def _kept(
     related = Related((), (), ()) if memory.is_rejected else _related(tx, memory, alike)
     if ready.is_unasked and (same := _said_already(memory, related)):
         known.note(_corroborated(tx, attest(tx, same, memory), ready))
-        return _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)
+        refused = _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)
+        return replace(refused, repeats=same.uid)
     return _add(tx, ready, memory, related, known, at)
 
 
@@ -312,7 +313,7 @@ def _corroborated(tx: Transaction, memory: Memory, ready: Ready) -> Memory:
     """The memory; a finding that another session has said before is promoted here, since its own may be long over."""
     if "multi-session" not in signals_of(memory) or not is_worth_promoting(memory, ready.preset):
         return memory
-    return tx.put(promoted(memory, tx.stamp.at), "promote")
+    return tx.put(promoted(memory, tx.stamp.at, session=ready.source.session), "promote")
 
 
 def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: datetime) -> Conflict:

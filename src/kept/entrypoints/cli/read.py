@@ -21,6 +21,7 @@ from kept.entrypoints.cli.wording import (
     meant_kinds,
     memories,
     memory_lines,
+    name_of,
     nothing_yet,
     size,
     vector_line,
@@ -80,6 +81,7 @@ def history_command(invocation: Invocation, *, is_global: bool, **given: Any) ->
         events = memory.perform(HISTORY, asked)[-asked.limit :]
         refs = {subject: _ref_of(memory, event) for subject, event in {one.subject: one for one in events}.items()}
         heirs = _heirs(memory, events)
+        ended = _ended_line(memory, asked.ref)
     document = [
         {"event": event_name(event, is_global=is_global), "ref": refs[event.subject], **event_document(event)}
         for event in events
@@ -93,6 +95,7 @@ def history_command(invocation: Invocation, *, is_global: bool, **given: Any) ->
         )
         for event in events
     ]
+    lines += ended
     if not events:
         where = "global memory" if is_global else "this project"
         lines.append(f'Nothing has been changed in {where} yet. `kept remember "…"` stores the first memory.')
@@ -107,6 +110,13 @@ def heir_of(memory: Kept, uid: str | None) -> str:
         return f"[id:{memory.get(uid, forgotten=True).ref}]"
     except NotFound:
         return "(erased)"
+
+
+def _ended_line(memory: Kept, ref: str | int | None) -> list[Line]:
+    """Return a line that says when the memory of a history stopped being true; none if it holds."""
+    if ref is None or (until := memory.look().standing(found := memory.get(ref, forgotten=True)).until) == "":
+        return []
+    return [(name_of(found), f" {until}: ", " ".join(found.content.split()))]
 
 
 def _heirs(memory: Kept, events: Sequence[Event]) -> dict[str, str]:
@@ -231,7 +241,8 @@ def _count_texts(space: dict[str, Any], now: datetime) -> list[str]:
         texts.append(f"judged {counted(judged['sessions'], 'session')}, {counted(judged['tokens'], 'token')}")
     if recalls["n"]:
         speed = f"half within {recalls['p50_ms']:.1f} ms, 95 % within {recalls['p95_ms']:.1f} ms"
-        texts.append(f"{counted(recalls['n'], 'recall')}: {speed}")
+        slow = "; slow, so fewer candidates are scored" if recalls["is_degraded"] else ""
+        texts.append(f"{counted(recalls['n'], 'recall')}: {speed}{slow}")
     return texts
 
 

@@ -82,7 +82,7 @@ def _headed(heading: str, lines: list[Line]) -> list[Line]:
 
 
 def _hit_lines(hit: Hit, query: str, now: datetime, *, explain: bool, names: Mapping[str, str] | None) -> list[Line]:
-    lines = memory_lines(hit.memory, now)
+    lines = memory_lines(hit.memory, now, hit.until)
     if about := "; ".join(filter(None, (hit.branch, hit.note))):
         lines.append(Dim(f"    {about}"))
     if names is not None:

@@ -81,8 +81,8 @@ def bracketed(ref: str) -> str:
     return ref if "#" in ref else f"[id:{ref}]"
 
 
-def memory_lines(memory: Memory, now: datetime) -> list[Line]:
-    """A memory in a list: its ref and kind, its text, and one faint line with the rest."""
+def memory_lines(memory: Memory, now: datetime, until: str = "") -> list[Line]:
+    """A memory in a list: its ref and kind, until when it held, its text, and one faint line with the rest."""
     # Every line but the first is indented, so that no text can pass for a memory of its own.
     first, *rest = memory.content.replace("\r\n", "\n").split("\n")
     about = [
@@ -94,7 +94,7 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
         f"feedback {memory.feedback:+d}" if memory.feedback else "",
     ]
     return [
-        (name_of(memory), f" {memory.item_type or memory.kind}: ", first),
+        (name_of(memory), f" {memory.item_type or memory.kind}{f', {until}' if until else ''}: ", first),
         *(("    ", line) for line in rest),
         Dim("    " + " · ".join(part for part in about if part)),
     ]

@@ -22,7 +22,7 @@ from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
 from kept.memory.verbs.remember import Remember
-from kept.model import CHECK, Briefing, Conflict, Draft, Memory, Recalled, Receipt, Source, replace
+from kept.model import CHECK, Briefing, Conflict, Draft, Event, Memory, Recalled, Receipt, Source, replace
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
@@ -119,7 +119,8 @@ def _forgotten(_call: Call, memory: Memory) -> str:
     return f"[id:{memory.ref}] is forgotten. `kept restore {memory.ref}` brings it back."
 
 
-def _shown(_call: Call, memory: Memory) -> str:
+def _shown(call: Call, memory: Memory) -> str:
+    standing = call.memory.look().standing(memory)
     facts = {
         "status": memory.status + (f" ({memory.reason})" if memory.reason else ""),
         "tags": ", ".join(memory.tags),
@@ -131,7 +132,16 @@ def _shown(_call: Call, memory: Memory) -> str:
         "verified": f"{memory.verified_at:%Y-%m-%d}" if memory.verified_at else "",
     }
     lines = [f"  {name}: {visible(value, keep_newlines=False)}" for name, value in facts.items() if value]
-    return "\n".join([memory_line(memory), *lines])
+    return "\n".join([memory_line(memory, standing), *lines])
+
+
+def _history(call: Call, events: Sequence[Event]) -> str:
+    lines = answer_lines(events)
+    if (ref := call.given.get("id")) is not None:
+        found = call.memory.get(ref, forgotten=True)
+        standing = call.memory.look().standing(found)
+        lines += [memory_line(found, standing)] if standing.until else []
+    return "\n".join(lines)
 
 
 def _explained(_call: Call, explained: Explained) -> str:
@@ -181,6 +191,7 @@ ANSWERS: Mapping[str, Callable[[Call, Any], str]] = {
     "forget": _forgotten,
     "restore": _sentence("Restored"),
     "get": _shown,
+    "history": _history,
     "why": _explained,
     "proposals": _asked,
     "judge": _judged,

@@ -181,6 +181,7 @@ def _facts(memory: Kept, one: Memory, now: datetime) -> list[tuple[str, str]]:
         ("Through", one.source.agent or one.source.origin),
         ("Verified", words.day(one.verified_at)),
         ("Status", f"{one.status}, {one.reason}" if one.reason else one.status),
+        ("Held", memory.look().standing(one).until),
         ("Last used", words.day(one.last_used_at)),
         ("Tier", one.tier),
         ("Uses", f"{one.use_count:,}" if one.use_count else ""),

@@ -7,10 +7,11 @@ from msgspec import Struct
 from kept.errors import InvalidInput
 from kept.memory import everywhere, past, read, receipts
 from kept.memory.context import Context
+from kept.memory.endings import DatedView
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import Agent, AsOf, FilesAtHand, FloorName, Kinds, Query, Since, Tags, Until, about
-from kept.model import Recalled
+from kept.model import Recalled, replace
 from kept.recall import MOST_HITS, RecallScope, Request
 from kept.tables import PROFILES
 
@@ -79,7 +80,12 @@ def recall(context: Context, asked: Recall) -> Recalled:
         )
     if asked.all_projects:
         return everywhere.recall(context, request, as_of=asked.as_of)
-    return read.recall(context, request) if asked.as_of is None else past.recall(context, request, asked.as_of)
+    if asked.as_of is not None:
+        return past.recall(context, request, asked.as_of)
+    recalled = read.recall(context, request)
+    if asked.scope != "archive":
+        return recalled
+    return replace(recalled, hits=DatedView(context).dated(recalled.hits))
 
 
 def why(context: Context, asked: Why) -> Explained:
