@@ -72,6 +72,15 @@ class WorkTree(NamedTuple):
         told = _line(self.common / "refs/remotes/origin/HEAD").partition("refs/remotes/origin/")[2]
         return told or next((name for name in MAIN_BRANCHES if self.commit_of(f"refs/heads/{name}")), "")
 
+    def has_begun_at(self, branch: str, commit: str) -> bool:
+        """Return True if a branch has no commit after the one it began at: the last of main, or the first of its log."""
+        main = self.main_branch()
+        if not branch or branch == main or ".." in branch.split("/"):
+            return False
+        log = read_regular(self.common / "logs/refs/heads" / branch, REF_BYTES).partition(b"\n")[0]
+        began = b"\tbranch: Created" in log and log[41:81] == commit.encode()
+        return began or commit == self.commit_of(f"refs/heads/{main}")
+
     def commit_of(self, ref: str) -> str:
         """Return the commit of a ref; "" if there is none."""
         for _ in range(MOST_LINKS):
