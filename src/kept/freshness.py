@@ -161,9 +161,16 @@ def without_code(memory: Memory) -> Memory:
 def names_in(content: str, files: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the paths and the symbols that a memory names, its files first."""
     paths = [*files, *(found.rstrip(".") for found in _PATH.findall(content))]
-    symbols = [*_CALLED.findall(content), *_QUOTED.findall(content), *_SHAPED.findall(content)]
-    written = [name.replace("::", ".").strip(".:") for name in symbols if name not in paths]
+    rest = _PATH.sub(lambda found: " " if _is_file(found[0]) else found[0], content)  # x/__init__.py has no __init__
+    symbols = [*_CALLED.findall(rest), *_QUOTED.findall(rest), *_SHAPED.findall(rest)]
+    written = [name.replace("::", ".").strip(".:") for name in symbols]
     return list(dict.fromkeys(paths))[:MOST_NAMES], list(dict.fromkeys(filter(None, written)))[:MOST_NAMES]
+
+
+def _is_file(name: str) -> bool:
+    """Return True for a path; `Ferry.load` may be a method."""
+    suffix = suffix_of(name)
+    return "/" in name or suffix in _INDENTED or suffix in _BRACED
 
 
 def anchors_for(content: str, files: Sequence[str], tree: Tree) -> tuple[CodeAnchor, ...]:
