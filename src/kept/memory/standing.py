@@ -7,6 +7,7 @@ each repository, read here. Rule: no process is started here, and a project with
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -48,16 +49,10 @@ class BranchNotes(Struct, kw_only=True):
 
 
 class _ReadOnce:
-    """A work tree of which each file is read once: many memories may be about one file."""
+    """A work tree of which each file is looked at once: many memories may be about one file."""
 
     def __init__(self, tree: WorkTree) -> None:
-        self.stat, self.inside, self._read = tree.stat, tree.inside, tree.read
-        self._texts: dict[str, FileText | None] = {}
-
-    def read(self, path: str) -> FileText | None:
-        if path not in self._texts:
-            self._texts[path] = self._read(path)
-        return self._texts[path]
+        self.inside, self.stat, self.read = tree.inside, cache(tree.stat), cache(tree.read)
 
 
 class CodeView:
