@@ -7,7 +7,7 @@ space asks `access` first, as the verbs do.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 
@@ -21,10 +21,11 @@ from kept.memory.findings import find_message, findings_of, message_id_of
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_summary import summary_of
 from kept.memory.standing import CodeView
-from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
+from kept.model import KINDS, Actor, Briefing, Hit, Memory, Message, Recalled, Session
 from kept.ports import Reader, Where
 from kept.recall import RecallScope, Request, profile_of
 from kept.storage.shared import by_day
+from kept.writing.rejections import Rejections
 
 MOST_RECEIPTS = 1_000  # that are searched for a session, or for the last briefing
 SHOWN_BEGINNING = 3  # messages of a session among which its user has spoken first
@@ -93,6 +94,15 @@ class Look:
     def standing(self, memory: Memory) -> Standing:
         """Return whether the code that a memory names is as it was, and its branch if that is not merged."""
         return CodeView(self._context)(memory)
+
+    def tellable(self, said: Iterable[Hit]) -> list[Hit]:
+        """Leave out the messages that make a forgotten or rejected statement. They stay in their sessions."""
+        storage, hits = self._context.spaces.project(), list(said)
+        if storage is None or not hits:
+            return hits
+        with storage.reading() as reader:
+            rejections = Rejections(reader)
+            return [hit for hit in hits if not rejections.are_in(hit.content)]
 
     # The opened memory itself
 

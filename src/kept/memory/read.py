@@ -12,10 +12,10 @@ from typing import Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Comparer, Context, Memories, Ref, Storages
+from kept.memory.context import Comparer, Context, Memories, Ref, Storages, by_uid
 from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
 from kept.memory.standing import CodeView
-from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
+from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
 from kept.ports import Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
@@ -50,6 +50,8 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
         return recalled
     recalled = answer(context, request, storages, now)
     recalled = replace(recalled, hits=CodeView(context).labelled(recalled.hits))
+    if request.scope == "archive":
+        recalled = _with_ends(recalled, storages)
     hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
@@ -97,7 +99,25 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
 def answer_as_of(context: Context, request: Request, storages: Storages, as_of: datetime) -> Recalled:
     """Ask all spaces as they were at a moment. Notes nothing."""
     past, then, at = back_at(context, storages, as_of, with_messages=request.scope == "sessions")
-    return answer(past, request, then, at)
+    return _with_ends(answer(past, request, then, at), storages)
+
+
+def _with_ends(recalled: Recalled, storages: Storages) -> Recalled:
+    """Note at each hit that holds no longer when that ended, and the memory that replaced it."""
+    with looking(storages) as readers:
+        by_space = {reader.space: reader for reader in readers}
+        hits = [replace(hit, note=_end_of(hit, by_space[hit.memory.space]) or hit.note) for hit in recalled.hits]
+    return replace(recalled, hits=tuple(hits))
+
+
+def _end_of(hit: Hit, reader: Reader) -> str:
+    """Return "until 2026-11-03, replaced by [id:7]" for a memory that was replaced or rejected; "" for any other."""
+    now = by_uid(reader, hit.memory.uid) if hit.message is None else None
+    if now is None or now.archived_at is None or now.reason not in ("superseded", "rejected"):
+        return ""
+    heir = by_uid(reader, now.superseded_by) if now.superseded_by else None
+    end = "rejected as wrong" if now.reason == "rejected" else f"replaced by [id:{heir.ref}]" if heir else "replaced"
+    return f"until {now.archived_at:%Y-%m-%d}, {end}"
 
 
 def back_at(
