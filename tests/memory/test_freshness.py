@@ -251,7 +251,9 @@ def test_a_symbol_of_an_imported_memory_is_not_a_pattern() -> None:
 def test_a_check_is_shown_and_never_run(repository: Repository) -> None:
     trap = repository.root / "trap"
     with repository.open() as memory:
-        ref = memory.remember("The greeting in src/hello.py is translated before it is shown.", check=f"touch {trap}").ref
+        ref = memory.remember(
+            "The greeting in src/hello.py is translated before it is shown.", check=f"touch {trap}"
+        ).ref
         repository.commit(src__hello_py=GREETING + "NEW = 1\n")
         assert f"check: touch {trap}" in told(memory, PROMPT)
         assert f"check: touch {trap}" in memory.reviews.list(reasons=("stale",)).findings[0].why

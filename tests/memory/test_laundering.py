@@ -3,20 +3,19 @@
 The ways are real: files that are imported, a transcript, the MCP server as a process, an export from another store.
 """
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
-from tests.mcp.conversation import SOURCE, connected, said, server
 
 import kept
 from kept.memory.deliver import Listener
-from kept.model import Draft, Origin, Source
+from kept.model import Origin
+from tests.mcp.conversation import SOURCE, connected, said, server
 
 SAID = "Deploys of the shop go out on Fridays at noon."
 PARAPHRASE = "On Fridays at noon, deploys of the shop always go out"
@@ -58,28 +57,30 @@ class Shop:
             start = agent.deliveries.at_start(Listener(session=os.urandom(4).hex(), event="start"))
             recalled = [hit.content for hit in agent.recall("deploys shop Fridays noon", limit=50)]
             briefing = str(agent.briefing()) + str(agent.briefing(ASKED))
-        query = {"query": "deploys shop Fridays noon", "limit": 20}
-        tools = self.ask_tool("memory_query", query) + self.ask_tool("memory_briefing", {"prompt": ASKED})
-        return "\n".join([prompt, str(start), briefing, *recalled, tools])
+        query = ("memory_query", {"query": "deploys shop Fridays noon", "limit": 20})
+        tools = self.ask_tools(query, ("memory_briefing", {"prompt": ASKED}))
+        return "\n".join([prompt, str(start), briefing, *recalled, *tools])
 
-    def ask_tool(self, name: str, arguments: dict[str, object]) -> str:
+    def ask_tools(self, *calls: tuple[str, dict[str, Any]]) -> list[str]:
+        """Start `kept mcp`, call tools, and return their answers."""
         answers = []
 
         async def run() -> None:
             async with connected(server(self.folder)) as client:
-                answers.append(said(await _call(client, name, arguments)))
+                for name, arguments in calls:
+                    answers.append(said(await client.call_tool(name, arguments)))
 
         anyio.run(run)
-        return answers[0]
+        return answers
+
+    def store(self, content: str, *, times: int = 1) -> str:
+        """Let an agent store it with memory_store; return the last answer."""
+        return self.ask_tools(*[("memory_store", {"content": content})] * times)[-1]
 
     def live(self) -> list[str]:
         """Return the statements that count as true here."""
         with self.open() as memory:
             return [one.content for one in memory.list(limit=500) if one.status != "candidate"]
-
-
-async def _call(client: Client, name: str, arguments: dict[str, object]) -> object:
-    return await client.call_tool(name, arguments)
 
 
 @pytest.fixture
@@ -100,16 +101,13 @@ def shop(tmp_path: Path) -> Shop:
     return made
 
 
-def from_another_file(shop: Shop) -> str:
-    (shop.project / "AGENTS.md").write_text(f"# Rules\n\n- {SAID}\n")
-    notes = shop.folder / "notes.jsonl"
-    notes.write_text(json.dumps({"content": SAID}) + "\n")
-    with shop.open() as memory:
-        source = Source(origin="import", agent="claude", file="notes/deploys.md")
-        return str(memory.remember_many([Draft(content=SAID, source=source)])[0].reason)
+def from_another_file(shop: Shop) -> None:
+    rules = shop.project / "AGENTS.md"
+    rules.write_text(f"# Rules\n\n- {SAID}\n- Tags of the warehouse are signed.\n")
+    assert "forgotten or rejected here before" in shop.kept("import", "agents-md", str(rules), "--yes")
 
 
-def from_a_transcript(shop: Shop) -> str:
+def from_a_transcript(shop: Shop) -> None:
     with shop.open("agent", "codex") as memory:
         for name in ("second", "third"):  # what two sessions say is confirmed
             session = memory.session(name, agent="codex")
@@ -117,24 +115,19 @@ def from_a_transcript(shop: Shop) -> str:
             session.append("assistant", f"The root cause is the calendar: {SAID}")
             session.append("user", f"Right. {SAID}")
             session.finish()
-    return "rejected"
 
 
-def from_memory_store(shop: Shop) -> str:
-    answer = shop.ask_tool("memory_store", {"content": SAID})
-    assert "forgotten on" in answer
-    shop.ask_tool("memory_store", {"content": SAID})  # it insists
-    return "rejected"
+def from_memory_store(shop: Shop) -> None:
+    assert "forgotten on" in shop.store(SAID, times=2)
 
 
-def from_a_merge(shop: Shop) -> str:
+def from_a_merge(shop: Shop) -> None:
     with shop.open() as memory:
-        return next(iter(memory.store.merge(shop.folder / "before.jsonl").refused), "rejected")
+        memory.store.merge(shop.folder / "before.jsonl")
 
 
-def from_a_paraphrase(shop: Shop) -> str:
-    assert "forgotten on" in shop.ask_tool("memory_store", {"content": PARAPHRASE})
-    return "rejected"
+def from_a_paraphrase(shop: Shop) -> None:
+    assert "forgotten on" in shop.store(PARAPHRASE)
 
 
 WAYS = (from_another_file, from_a_transcript, from_memory_store, from_a_merge, from_a_paraphrase)
@@ -143,7 +136,7 @@ WAYS = (from_another_file, from_a_transcript, from_memory_store, from_a_merge, f
 def test_a_forgotten_statement_is_neither_live_nor_told_after_the_laundering_sequence(shop: Shop) -> None:
     assert "Fridays" not in shop.told()
     for way in WAYS:
-        assert way(shop) == "rejected", way.__name__
+        way(shop)
         assert not [one for one in shop.live() if "Fridays" in one], way.__name__
     with shop.open() as memory:
         memory.files.sync()
@@ -158,7 +151,7 @@ def test_a_forgotten_statement_is_neither_live_nor_told_after_the_laundering_seq
     with shop.open() as memory:
         assert [one.summary for one in memory.sessions() if "Fridays" in one.summary] == []
     # Another value is no paraphrase: it is stored as ever.
-    stored = shop.ask_tool("memory_store", {"content": OTHER_VALUE})
+    stored = shop.store(OTHER_VALUE)
     assert "forgotten" not in stored
     assert "contradicts" not in stored  # nor is a rejected candidate named
     assert OTHER_VALUE in shop.told()
@@ -168,5 +161,4 @@ def test_a_forgotten_statement_is_neither_live_nor_told_after_the_laundering_seq
     assert SAID in shop.told()
     shop.kept("undo", "--yes")
     assert SAID not in shop.told()
-    assert "forgotten on" in shop.ask_tool("memory_store", {"content": SAID})
-
+    assert "forgotten on" in shop.store(SAID)

@@ -111,12 +111,12 @@ def _with_ends(recalled: Recalled, storages: Storages) -> Recalled:
 
 
 def _end_of(hit: Hit, reader: Reader) -> str:
-    """Return "until 2026-11-03, replaced by [id:7]" for a memory that was replaced or rejected; "" for any other."""
+    """Return "until 2026-11-03, replaced by memory 7" for a memory that was replaced or rejected; "" for any other."""
     now = by_uid(reader, hit.memory.uid) if hit.message is None else None
     if now is None or now.archived_at is None or now.reason not in ("superseded", "rejected"):
         return ""
     heir = by_uid(reader, now.superseded_by) if now.superseded_by else None
-    end = "rejected as wrong" if now.reason == "rejected" else f"replaced by [id:{heir.ref}]" if heir else "replaced"
+    end = "rejected as wrong" if now.reason == "rejected" else f"replaced by memory {heir.ref}" if heir else "replaced"
     return f"until {now.archived_at:%Y-%m-%d}, {end}"
 
 
