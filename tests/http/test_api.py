@@ -193,6 +193,6 @@ def test_an_answer_about_the_past_is_given_over_http(server: Server) -> None:
     assert before["hits"] == []
     assert server.get("/recall?query=lantern+pier&as_of=2099-01-01T00:00:00Z")["hits"][0]["note"] == ""
     answer = server.ask("GET", "/api/v1/projects/here/recall?query=lantern&as_of=yesterday")
-    assert answer.status == 400
+    assert answer.status == 422
     told = server.ask("GET", "/api/v1/projects/here/briefing?prompt=lantern+of+the+pier&as_of=2020-01-01T00:00:00Z")
     assert b"whale oil" not in told.body
