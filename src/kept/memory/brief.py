@@ -179,7 +179,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         floor=request.floor,
         is_turn=request.is_turn,
         is_judged=context.has_judge,
-        look=CodeView(context),
+        look=CodeView(context) if request.as_of is None else lambda _: UNKNOWN,  # the files of then are not here
     )
     return situation if request.delivery is None else _unasked(situation, context, request.delivery)
 

@@ -7,7 +7,7 @@ space asks `access` first, as the verbs do.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 
@@ -23,10 +23,11 @@ from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_records import said_in
 from kept.memory.session_summary import summary_of
 from kept.memory.standing import CodeView
-from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
+from kept.model import KINDS, Actor, Briefing, Hit, Memory, Message, Recalled, Session
 from kept.ports import Reader, Where
 from kept.recall import RecallScope, Request, profile_of
 from kept.storage.shared import by_day
+from kept.writing.rejections import Rejections
 
 MOST_RECEIPTS = 1_000  # that are searched for a session, or for the last briefing
 SHOWN_BEGINNING = 3  # messages of a session among which its user has spoken first
@@ -95,6 +96,15 @@ class Look:
     def standing(self, memory: Memory) -> Standing:
         """Return whether a memory holds: its code, its branch if that is not merged, and when it ended if it did."""
         return DatedView(self._context, CodeView(self._context))(memory)
+
+    def tellable(self, said: Iterable[Hit]) -> list[Hit]:
+        """Leave out the messages that make a forgotten or rejected statement. They stay in their sessions."""
+        storage, hits = self._context.spaces.project(), list(said)
+        if storage is None or not hits:
+            return hits
+        with storage.reading() as reader:
+            rejections = Rejections(reader)
+            return [hit for hit in hits if not rejections.are_in(hit.content)]
 
     # The opened memory itself
 

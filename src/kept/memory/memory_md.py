@@ -23,6 +23,7 @@ from kept.ports import Transaction, Where
 from kept.storage.shared import every
 from kept.tables import RETENTIONS
 from kept.writing import pipeline, revise
+from kept.writing.rejections import Rejections
 
 SHARED_MARK = 8  # characters of a uid: the numbers of one machine mean nothing on another
 MOST_EVENTS = 300  # since the file was written: beyond that, all memories are looked at
@@ -267,6 +268,8 @@ class _Work:
                 superseded_by=None,
                 updated_at=self._tx.stamp.at,
             )
+            rejections = Rejections(self._tx)
+            rejections.lift(self._tx, rejections.of(back))
             self._done.added.append(revise.put_again(self._tx, back, "restore")[0].ref)
             self.touched.add(mark)
 
@@ -353,6 +356,8 @@ def _entry(memory: Memory, mark: str) -> page.PageLine:
 
 def _is_shown(memory: Memory, *, is_there: bool) -> bool:
     """A line that came from this file stays there; one that Kept wrote goes when its trust is lowered."""
+    if memory.is_rejected:
+        return False
     if memory.is_low_trust:
         return is_there and memory.source.origin == "import"
     return is_there or _is_of_the_project(memory)

@@ -120,7 +120,7 @@ def _of_code(memories: Sequence[Memory], look: Look) -> tuple[list[ReviewFinding
     changed: list[ReviewFinding] = []
     for memory in memories:
         found = look(memory)
-        if found.notes:
+        if found.notes and found.state != "moved":
             is_over = found.state != "changed"
             action: ReviewAction = "archive" if is_over and memory.status != "pinned" else "keep"
             decision = Decision(action=action, ref=memory.ref)

@@ -125,10 +125,17 @@ class Rejections:
         """Return the rejections that a statement runs into. Notes of tasks and summaries make no statement."""
         if memory.tier == "task" or memory.kind == "summary":
             return []
+        same = [one for one in self._known() if one.scope == memory.scope]
+        return [one for one in same if one.fingerprint == memory.fingerprint or _is_said_in(one, memory.content)]
+
+    def are_in(self, content: str) -> bool:
+        """Return True if a text, or one of its sentences, makes a rejected statement."""
+        return any(one.scope == "memory" and _is_said_in(one, content) for one in self._known())
+
+    def _known(self) -> list[Rejection]:
         if self._all is None:
             self._all = self._reader.all(Rejection)
-        same = [one for one in self._all if one.scope == memory.scope]
-        return [one for one in same if one.fingerprint == memory.fingerprint or _is_said_in(one, memory)]
+        return self._all
 
     def lift(self, tx: Transaction, rejections: Iterable[Rejection]) -> None:
         """End rejections: their statements may be said again."""
@@ -137,9 +144,9 @@ class Rejections:
             self._all = [other for other in self._all or () if other.id != one.id]
 
 
-def _is_said_in(rejection: Rejection, memory: Memory) -> bool:
-    """Return True if a statement, or one of its sentences, makes the rejected one."""
-    return any(says_again(rejection.words, words) for words in _skeletons(memory.content))
+def _is_said_in(rejection: Rejection, content: str) -> bool:
+    """Return True if a text, or one of its sentences, makes the rejected statement."""
+    return any(says_again(rejection.words, words) for words in _skeletons(content))
 
 
 @lru_cache(maxsize=64)
@@ -171,4 +178,5 @@ def reject(tx: Transaction, memory: Memory, reason: RejectedAs) -> None:
 
 def was_rejected(rejection: Rejection) -> str:
     """Return a sentence: how a statement was rejected, when, and by whom."""
-    return f"It was {_WAS[rejection.reason]} on {rejection.at:%Y-%m-%d} by {rejection.who}."
+    who = text.visible(rejection.who, keep_newlines=False)
+    return f"It was {_WAS[rejection.reason]} on {rejection.at:%Y-%m-%d} by {who}."

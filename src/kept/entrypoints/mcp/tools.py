@@ -7,7 +7,7 @@ memory is written by `memory_line`, so no stored text can pass for another memor
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kept.entrypoints.answers import NO_LIST, answer_lines
@@ -22,7 +22,7 @@ from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
 from kept.memory.verbs.remember import Remember
-from kept.model import CHECK, Briefing, Conflict, Draft, Event, Memory, Recalled, Receipt, Source, replace
+from kept.model import CHECK, Briefing, Conflict, Draft, Event, Hit, Memory, Recalled, Receipt, Source, replace
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
@@ -78,8 +78,9 @@ def _stored(call: Call, receipt: Receipt) -> str:
 def _recalled(call: Call, recalled: Recalled) -> str:
     query, scope = call.given["query"], call.given.get("scope", "memory")
     lines = _said(recalled) if scope == "sessions" else [hit_line(hit) for hit in recalled]
-    if not lines and scope == "memory":
-        said = _said(call.memory.recall(query, limit=MOST_SAID, scope="sessions"))
+    if not lines and scope == "memory" and call.given.get("as_of") is None:
+        found = call.memory.recall(query, limit=MOST_SAID, scope="sessions")
+        said = _said(call.memory.look().tellable(found))
         lines = ["Nothing fits. In earlier sessions:", *said] if said else []
     if not lines:
         lines = ["Nothing fits. Try other key words or synonyms; memory that does not exist cannot be found."]
@@ -93,7 +94,7 @@ def _recalled(call: Call, recalled: Recalled) -> str:
     return "\n".join(lines)
 
 
-def _said(recalled: Recalled) -> list[str]:
+def _said(recalled: Iterable[Hit]) -> list[str]:
     """Return a line for each message that was found."""
     lines = []
     for hit in recalled:
