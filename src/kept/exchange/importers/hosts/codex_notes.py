@@ -1,0 +1,98 @@
+"""The memory of Codex: summaries of its threads, and notes that the user asked for, in one store for all projects.
+
+A summary begins with the id and the directory of its thread. A note has neither, so a person is asked about it.
+MEMORY.md, memory_summary.md and raw_memories.md are made of the summaries and are not read.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kept.exchange.importers.foreign import moment_in
+from kept.exchange.importers.hosts.notes_text import Host, HostFacts, HostFolder, HostNote, note_of
+
+SUMMARIES, NOTES = "rollout_summaries", "extensions/ad_hoc/notes"
+# The parts of a summary that hold later, with the kind of their statements. Steps, outcomes and references do not.
+_LASTING = (("preference", "preference"), ("reusable knowledge", "fact"), ("failure", "warning"))
+_HEADER = re.compile(r"(thread_id|updated_at|rollout_path|cwd|git_branch): (.*)")
+_TITLE = re.compile(r"#{1,6}\s+(?:Task \d+:\s*)?(.*)")
+_LABEL = re.compile(r"[*_\s]*([A-Z][\w ,'/-]{2,60}):[*_]*\s*(.*)")
+_BULLET = re.compile(r"\s*[-*+]\s+")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-?")
+_HASH = re.compile(r"[0-9A-Za-z]{4}(?:-|$)")
+_REQUEST = re.compile(r"(?i)\s*(?:please )?remember(?: that\b|:)\s*")
+
+
+def _folders(facts: HostFacts) -> list[HostFolder]:
+    """Return the folders of the store that Codex reads: the older one, where it exists."""
+    home = facts.home_of("CODEX_HOME", ".codex")
+    store = home / "memories" if (home / "memories").is_dir() else home / "memories_v2"
+    return [HostFolder(path=store / folder, belongs="cwd") for folder in (SUMMARIES, NOTES)]
+
+
+def _read(name: str, text: str) -> list[HostNote]:
+    header, body = _header(text)
+    stem = _stem(Path(name).stem, is_summary="thread_id" in header)
+    titles = (_TITLE.match(line) for line in body.splitlines())
+    subject = next((title[1] for title in titles if title), stem.replace("_", " "))
+    about = {
+        "at": moment_in(header.get("updated_at", "")),
+        "session": header.get("thread_id"),
+        "cwd": header.get("cwd", "").removeprefix("\\\\?\\") or None,
+    }
+    lasting = list(_lasting(body, subject))
+    found = [
+        note_of(stem, said, subject=part, kind=kind, also=(part,), is_line=True, **about)
+        for part, kind, said in lasting
+    ]
+    rest = "" if lasting or _has_parts(body) else _REQUEST.sub("", body, count=1)
+    whole = [note_of(stem, rest, subject=subject, also=(subject,), **about)]
+    return [note for note in (*found, *whole) if note is not None]
+
+
+def _header(text: str) -> tuple[dict[str, str], str]:
+    """Return the `name: value` lines at the beginning of a summary, and the text below them."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    found: dict[str, str] = {}
+    while lines and (field := _HEADER.fullmatch(lines[0].rstrip())):
+        found[field[1]] = field[2].strip()
+        lines.pop(0)
+    return found, "\n".join(lines)
+
+
+def _stem(name: str, *, is_summary: bool) -> str:
+    """Return the name of a file without its time, and without the hash in the name of a summary."""
+    bare = _TIME.sub("", name)
+    return (_HASH.sub("", bare, count=1) if is_summary else bare) or name
+
+
+def _has_parts(body: str) -> bool:
+    return any(line.startswith("Outcome:") for line in body.splitlines())
+
+
+def _lasting(body: str, subject: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the statements of the parts that hold later: the task, the kind, and the text."""
+    kind = ""
+    for line in body.splitlines():
+        title, label = _TITLE.match(line), _LABEL.fullmatch(line)
+        if named := title or label:
+            kind = next((kind for word, kind in _LASTING if word in named[1].lower()), "")
+            subject = title[1] if title and not kind else subject
+        elif kind and (bullet := _BULLET.match(line)):
+            yield subject, kind, line[bullet.end() :]
+
+
+def _fits(path: Path) -> bool:
+    store = {"memories", "memories_v2"} & set(path.parts)
+    return bool(store) and (path.parent.name == SUMMARIES or path.parent.as_posix().endswith(NOTES))
+
+
+CODEX = Host(
+    name="codex",
+    title="Codex",
+    setting="read_codex_notes",
+    format="codex-memory",
+    folders=_folders,
+    read=_read,
+    fits=_fits,
+)

@@ -1,0 +1,59 @@
+"""The memory of Gemini CLI: short facts as lines of MEMORY.md, longer notes in files beside it.
+
+Its list of projects says which folder belongs to which directory. A line of MEMORY.md that only points at a file
+beside it is not read: the file is.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kept.exchange.importers.hosts.notes_text import INDEX, Host, HostFacts, HostFolder, HostNote, note_of
+from kept.exchange.importers.notes import notes
+
+MOST_LINES = 200
+_POINTER = re.compile(r"(?<![\w/])[\w.-]+\.md\b")
+
+
+def _folders(facts: HostFacts) -> list[HostFolder]:
+    home = facts.home_of("", ".gemini")
+    try:
+        listed: Any = json.loads(facts.read(home / "projects.json") or b"{}")
+    except (ValueError, RecursionError):
+        return []
+    projects = listed.get("projects") if isinstance(listed, dict) else None
+    name = projects.get(str(facts.root)) if isinstance(projects, dict) else None
+    is_plain = isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
+    return [HostFolder(path=home / "tmp" / str(name) / "memory")] if is_plain else []
+
+
+def _read(name: str, text: str) -> list[HostNote]:
+    if name != INDEX:
+        stem = Path(name).stem
+        note = note_of(stem, text, subject=stem.replace("-", " ").replace("_", " "))
+        return [] if note is None else [note]
+    return [*_facts(text)][:MOST_LINES]
+
+
+def _facts(text: str) -> Iterator[HostNote]:
+    for line in notes(text):
+        note = None if _POINTER.search(line.content) else note_of("", line.content, is_line=True)
+        if note is not None:
+            yield note
+
+
+def _fits(path: Path) -> bool:
+    return path.parent.name == "memory" and path.parts[-4:-3] == ("tmp",) and ".gemini" in path.parts
+
+
+GEMINI = Host(
+    name="gemini",
+    title="Gemini CLI",
+    setting="read_gemini_notes",
+    format="gemini-memory",
+    folders=_folders,
+    read=_read,
+    fits=_fits,
+)
