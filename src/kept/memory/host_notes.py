@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import InvalidInput
-from kept.exchange.importers.hosts import HOSTS, Host, HostFacts, HostFolder, HostNote
+from kept.exchange.importers.hosts import HOSTS, Host, HostFacts, HostFolder, HostNote, slug_of
 from kept.memory.context import Context, by_uid
 from kept.memory.note_writer import (
     FILE,
@@ -140,6 +140,14 @@ def _root(context: Context) -> Path | None:
     if tree is not None:
         folder = tree.common.parent if tree.common.name == ".git" else tree.root
     return Path(os.path.realpath(folder))
+
+
+def belongs_here(context: Context, project: str) -> bool:
+    """Return True if a directory, or the name that a host makes of it, is that of this project."""
+    root = _root(context)
+    if root is None:
+        return False
+    return context.spaces.holds(project) if Path(project).is_absolute() else project == slug_of(root)
 
 
 def _settings_of(path: Path) -> bytes:

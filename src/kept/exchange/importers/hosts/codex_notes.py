@@ -11,7 +11,9 @@ from pathlib import Path
 from kept.exchange.importers.foreign import moment_in
 from kept.exchange.importers.hosts.notes_text import Host, HostFacts, HostFolder, HostNote, note_of
 
+_STORES = ("memories", "memories_v2")
 SUMMARIES, NOTES = "rollout_summaries", "extensions/ad_hoc/notes"
+_MADE = ("MEMORY.md", "memory_summary.md", "raw_memories.md", "phase2_workspace_diff.md")
 # The parts of a summary that hold later, with the kind of their statements. Steps, outcomes and references do not.
 _LASTING = (("preference", "preference"), ("reusable knowledge", "fact"), ("failure", "warning"))
 _HEADER = re.compile(r"(thread_id|updated_at|rollout_path|cwd|git_branch): (.*)")
@@ -26,11 +28,14 @@ _REQUEST = re.compile(r"(?i)\s*(?:please )?remember(?: that\b|:)\s*")
 def _folders(facts: HostFacts) -> list[HostFolder]:
     """Return the folders of the store that Codex reads: the older one, where it exists."""
     home = facts.home_of("CODEX_HOME", ".codex")
-    store = home / "memories" if (home / "memories").is_dir() else home / "memories_v2"
+    older, newer = (home / name for name in _STORES)
+    store = older if older.is_dir() else newer
     return [HostFolder(path=store / folder, belongs="cwd") for folder in (SUMMARIES, NOTES)]
 
 
 def _read(name: str, text: str) -> list[HostNote]:
+    if name in _MADE:
+        return []
     header, body = _header(text)
     stem = _stem(Path(name).stem, is_summary="thread_id" in header)
     titles = (_TITLE.match(line) for line in body.splitlines())
@@ -83,8 +88,11 @@ def _lasting(body: str, subject: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _fits(path: Path) -> bool:
-    store = {"memories", "memories_v2"} & set(path.parts)
-    return bool(store) and (path.parent.name == SUMMARIES or path.parent.as_posix().endswith(NOTES))
+    """Return True for a summary, a note, or a file beside their folders."""
+    folder = path.parent
+    is_store = folder.name in _STORES and (folder / SUMMARIES).is_dir()
+    is_part = folder.name == SUMMARIES or folder.as_posix().endswith(NOTES)
+    return is_store or (is_part and not set(_STORES).isdisjoint(path.parts))
 
 
 CODEX = Host(
@@ -95,4 +103,5 @@ CODEX = Host(
     folders=_folders,
     read=_read,
     fits=_fits,
+    patterns=("*.md", f"{SUMMARIES}/*.md", f"{NOTES}/*.md"),
 )

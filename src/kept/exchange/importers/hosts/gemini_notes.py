@@ -13,18 +13,22 @@ from typing import Any
 from kept.exchange.importers.hosts.notes_text import INDEX, Host, HostFacts, HostFolder, HostNote, note_of
 from kept.exchange.importers.notes import notes
 
-MOST_LINES = 200
 _POINTER = re.compile(r"(?<![\w/])[\w.-]+\.md\b")
+
+
+def _projects(data: bytes) -> dict[str, Any]:
+    """Return the list of projects: the name of each directory."""
+    try:
+        listed: Any = json.loads(data or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    projects = listed.get("projects") if isinstance(listed, dict) else None
+    return projects if isinstance(projects, dict) else {}
 
 
 def _folders(facts: HostFacts) -> list[HostFolder]:
     home = facts.home_of("", ".gemini")
-    try:
-        listed: Any = json.loads(facts.read(home / "projects.json") or b"{}")
-    except (ValueError, RecursionError):
-        return []
-    projects = listed.get("projects") if isinstance(listed, dict) else None
-    name = projects.get(str(facts.root)) if isinstance(projects, dict) else None
+    name = _projects(facts.read(home / "projects.json")).get(str(facts.root))
     is_plain = isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
     return [HostFolder(path=home / "tmp" / str(name) / "memory")] if is_plain else []
 
@@ -34,7 +38,7 @@ def _read(name: str, text: str) -> list[HostNote]:
         stem = Path(name).stem
         note = note_of(stem, text, subject=stem.replace("-", " ").replace("_", " "))
         return [] if note is None else [note]
-    return [*_facts(text)][:MOST_LINES]
+    return [*_facts(text)]
 
 
 def _facts(text: str) -> Iterator[HostNote]:
@@ -48,6 +52,15 @@ def _fits(path: Path) -> bool:
     return path.parent.name == "memory" and path.parts[-4:-3] == ("tmp",) and ".gemini" in path.parts
 
 
+def _directory(path: Path) -> str:
+    """Return the directory that a folder of notes belongs to, by the list of projects; "" if that is not known."""
+    try:
+        listed = _projects((path.parents[3] / "projects.json").read_bytes()) if _fits(path) else {}
+    except OSError:
+        return ""
+    return next((directory for directory, name in listed.items() if name == path.parts[-3]), "")
+
+
 GEMINI = Host(
     name="gemini",
     title="Gemini CLI",
@@ -56,4 +69,5 @@ GEMINI = Host(
     folders=_folders,
     read=_read,
     fits=_fits,
+    belongs_to=_directory,
 )

@@ -69,8 +69,9 @@ class HostFolder(Struct, frozen=True, kw_only=True):
 class Host(Struct, frozen=True, kw_only=True):
     """An agent that keeps notes: how it is called here, the setting that lets us read them, and how they are read.
 
-    `read` is given the name of a file in its folder, and its text. `fits` says if a file of that path has such notes,
-    `belongs_to` names the project's directory or slug that a path of the usual layout has.
+    `read` is given the name of a file in its folder, and its text. `fits` says if a file of that path has such notes;
+    `patterns` finds them below a folder that somebody names. `belongs_to` returns the project of a path: its directory,
+    or the slug of it.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Host(Struct, frozen=True, kw_only=True):
     folders: Callable[[HostFacts], list[HostFolder]]
     read: Callable[[str, str], list[HostNote]]
     fits: Callable[[Path], bool]
+    patterns: tuple[str, ...] = ("*.md",)
     belongs_to: Callable[[Path], str] = lambda path: ""
 
 

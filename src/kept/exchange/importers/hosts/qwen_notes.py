@@ -38,5 +38,6 @@ QWEN = Host(
     folders=_folders,
     read=_read,
     fits=_fits,
+    patterns=("*.md", "*/*.md"),
     belongs_to=_slug,
 )
