@@ -39,6 +39,7 @@ from kept.projects.home import user_home
 from kept.writing import pipeline
 from kept.writing.pipeline import WriteRules
 
+READ_BY = {host.name: host.setting for host in HOSTS}  # the setting that lets us read the notes of an agent
 MOST_BYTES = 64 * 1024  # of a note
 MOST_SETTINGS_BYTES = 1024 * 1024
 MOST_FILES = 1_000  # of a folder
