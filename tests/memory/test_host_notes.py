@@ -1,4 +1,4 @@
-"""The notes that agents keep in their own memories: taken in as they change, and never written."""
+"""Notes that agents keep in their own memories: taken in as they change, and never written."""
 
 import os
 import subprocess

@@ -1,9 +1,9 @@
 """Read the notes that agents keep in their own memories, and never write there.
 
 The background process of the hooks calls `read_notes` when a session starts and after a turn. Of each host it looks at
-the files of this project that are newer than the last time; `exchange.importers.hosts` says where they are and what
-they say, `note_writer` stores it. Rule: a note is taken in where its host would show it, and nowhere else. Links are
-not followed, what is too large is named, and secrets are redacted before anything is compared.
+the files of this project that are newer than the last time; `exchange.importers.hosts` knows their places and formats,
+`note_writer` stores the statements. Rule: a note is taken in where its host would show it, and nowhere else. Links are
+not followed, a file that is too large is named, and secrets are redacted before anything is compared.
 """
 
 import os
@@ -20,7 +20,7 @@ from msgspec import Struct
 from kept import text
 from kept.errors import InvalidInput
 from kept.exchange.importers.hosts import HOSTS, Host, HostFacts, HostFolder, HostNote, slug_of
-from kept.memory.context import Context, by_uid
+from kept.memory.context import Context
 from kept.memory.note_writer import (
     FILE,
     FoundStatement,
@@ -29,13 +29,14 @@ from kept.memory.note_writer import (
     ReadFile,
     files_noted,
     last_reading,
+    live_among,
     write_notes,
 )
 from kept.memory.sessions import paused_periods
 from kept.model import ALSO, ASKED, NOTE_OF, PROPOSAL, PROPOSED, Draft, Source, replace
 from kept.ports import Reader, Storage
 from kept.projects.files import NO_FOLLOW, check_session_name, make_private_directory
-from kept.projects.home import user_home
+from kept.projects.home import entries_of, user_home
 from kept.writing import pipeline
 from kept.writing.pipeline import WriteRules
 
@@ -49,7 +50,7 @@ CLAIMS = "hook/notes"  # in the home: which project asks about a note that belon
 
 
 class HostState(Struct, frozen=True, kw_only=True):
-    """The reader of one host: if it is on, its folders here, and what was read so far."""
+    """A reader of one host's notes: if it is on, its folders here, and the result so far."""
 
     host: str
     title: str
@@ -84,16 +85,25 @@ def read_notes(
     session: str | None = None,
     only: Sequence[str] = (),
 ) -> list[NoteReading]:
-    """Take in what is new in the notes of every host whose setting is on, or of those hosts only.
+    """Take in new, changed and deleted notes of every host whose setting is on, or of those hosts only.
 
     `agent` and `session` have just worked: a note of that agent without a session was written in this one.
     """
     facts = _facts(context, environ)
     if facts is None or context.is_paused():
         return []
-    hosts = [host for host in HOSTS if (host.name in only if only else getattr(context.settings, host.setting))]
-    here = [host for host in hosts if any(folder.path.is_dir() for folder in host.folders(facts))]
+    hosts = [host for host in HOSTS if host.name in only or (not only and _is_on(context, host))]
+    here = [host for host in hosts if _folders(host, facts)]
     return [_Reading(context, host, facts, session if host.name == agent else None).run() for host in here]
+
+
+def _is_on(context: Context, host: Host) -> bool:
+    return bool(getattr(context.settings, host.setting))
+
+
+def _folders(host: Host, facts: HostFacts) -> list[HostFolder]:
+    """Return the folders of a host that are there. A missing one may be on a disk that is not mounted."""
+    return [folder for folder in host.folders(facts) if folder.path.is_dir()]
 
 
 def host_states(context: Context, environ: Mapping[str, str]) -> list[HostState]:
@@ -107,22 +117,16 @@ def _state(context: Context, storage: Storage | None, host: Host, facts: HostFac
         host=host.name,
         title=host.title,
         setting=host.setting,
-        is_on=getattr(context.settings, host.setting),
-        folders=tuple(str(folder.path) for folder in host.folders(facts) if folder.path.is_dir()),
+        is_on=_is_on(context, host),
+        folders=tuple(str(folder.path) for folder in _folders(host, facts)),
     )
     if storage is None:
         return state
     with storage.reading() as reader:
         known, last = files_noted(reader, host.name), last_reading(reader, host.name)
-        uids = {one.uid for file in known.values() for one in file.said if one.uid}
-        found = [by_uid(reader, uid) for uid in uids]
-    return replace(
-        state,
-        files=len(known),
-        memories=sum(one is not None and not one.is_archived for one in found),
-        read_at=None if last is None else last.at,
-        left_out=() if last is None else tuple(last.left_out),
-    )
+        live = live_among(reader, known.values())
+    state = replace(state, files=len(known), memories=live)
+    return state if last is None else replace(state, read_at=last.at, left_out=tuple(last.left_out))
 
 
 def _facts(context: Context, environ: Mapping[str, str]) -> HostFacts | None:
@@ -182,18 +186,13 @@ def _files_in(folder: HostFolder, left_out: list[str]) -> Iterator[FoundFile]:
 
 def _paths_in(folder: HostFolder) -> Iterator[Path]:
     """Yield the regular Markdown files of a folder, in order. Links are not followed."""
-    waiting = [] if folder.path.is_symlink() else [(folder.path, 0)]
-    while waiting:
-        here, depth = waiting.pop()
-        try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
-        except OSError:
-            continue
-        inner = [entry for entry in entries if depth < folder.depth and entry.is_dir(follow_symlinks=False)]
-        waiting += [(Path(entry.path), depth + 1) for entry in inner]
-        for entry in entries:
+    here = [] if folder.path.is_symlink() else [folder.path]
+    for _ in range(folder.depth + 1):
+        entries = [entry for one in here for entry in entries_of(one)]
+        for entry in sorted(entries, key=lambda entry: entry.path):
             if entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
+        here = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _printable(name: str) -> str:
@@ -209,23 +208,27 @@ class _Reading:
         self._session = session
 
     def run(self) -> NoteReading:
-        """Read the files that have changed, and store what they say."""
-        found: dict[str, FoundFile] = {}
-        folders: list[str] = []
-        for folder in self._host.folders(self._facts):
-            if folder.path.is_dir():  # one that is missing may be on a disk that is not mounted
-                folders.append(self._name_of(folder))
-                found |= {f"{folders[-1]}{one.name}": one for one in _files_in(folder, self._done.left_out)}
+        """Read the files that have changed, and store their statements."""
+        folders = {self._name_of(folder): folder for folder in _folders(self._host, self._facts)}
+        found = {
+            f"{beginning}{one.name}": one
+            for beginning, folder in folders.items()
+            for one in _files_in(folder, self._done.left_out)
+        }
         with self._storage.reading() as reader:
             known = files_noted(reader, self._host.name)
             source = Source(origin="agent", agent=self._host.name)  # also if a person asks for it
             rules = replace(self._context.rules(reader), source=source)
             newer = {name: one for name, one in found.items() if _is_newer(one, known.get(name))}
-            files = {name: file for name, one in newer.items() if (file := self._read(reader, one, rules)) is not None}
-        gone = [name for name in known if name not in found and name.startswith(tuple(folders))]
+            files = self._read_all(reader, newer, rules)
+        gone = [name for name in known.keys() - found.keys() if name.startswith(tuple(folders))]
         if gone or files:
             write_notes(self._context, self._storage, rules, self._done, gone=gone, files=files)
         return self._done
+
+    def _read_all(self, reader: Reader, newer: Mapping[str, FoundFile], rules: WriteRules) -> dict[str, ReadFile]:
+        found = {name: self._read(reader, file, rules) for name, file in newer.items()}
+        return {name: file for name, file in found.items() if file is not None}
 
     def _name_of(self, folder: HostFolder) -> str:
         digest = blake2b(os.fsencode(folder.path), digest_size=6).hexdigest()

@@ -139,7 +139,7 @@ class Files(Namespace):
     def read_notes(
         self, environ: Mapping[str, str], *, agent: str = "", session: str | None = None, only: Sequence[str] = ()
     ) -> "list[NoteReading]":
-        """Take in what agents have noted in their own memories of this project, and write nothing there.
+        """Read the notes that agents keep of this project in their own memories, and write nothing there.
 
         Of all hosts whose setting is on, or of those in `only`. `agent` and `session` have just worked. The background
         process of the hooks calls it.
@@ -147,7 +147,7 @@ class Files(Namespace):
         return verbs.views.read_notes(self._context, environ, agent=agent, session=session, only=only)
 
     def note_readers(self, environ: Mapping[str, str]) -> "list[HostState]":
-        """Return for each host whether its notes are read, where they are, and what was read so far."""
+        """Return for each host whether its notes are read, where they are, and how many were read."""
         return verbs.views.note_readers(self._context, environ)
 
     def status(self) -> "list[ViewStatus]":

@@ -1,12 +1,12 @@
-"""Store the notes of agents' own memories: what the files of a host say now, beside what they said before.
+"""Store the notes of agents' own memories: the statements of a host's files, beside those that were read before.
 
 `host_notes` reads the files and hands over their statements. A statement that is new becomes a memory, one that has
-changed revises its memory, and one that no file has any more is archived. Rule: what a person did here outranks the
+changed revises its memory, and one that no file has any more is archived. Rule: a person's act here outranks the
 file. A forgotten, erased or rejected statement does not come back, one that was revised here keeps its text, and a
 pinned one stays. A statement that the session of a note has said as well is one memory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -33,13 +33,13 @@ SAME_LINE = 60.0  # per cent of the letters that a line shares with the one that
 FILE, READ = "note-file/", "note-read/"  # notes in the store: for a file of a host, and for the last reading
 MOST_NAMED = 20  # files that were left out
 REFUSED = Receipt(outcome="refused", reason="rejected")
-WITHDRAW = "withdraw"  # the journal's word for archiving what a note no longer says
+WITHDRAW = "withdraw"  # the journal's word for archiving a statement that no note has any more
 
 S = TypeVar("S", bound=Struct)
 
 
 class NoteReading(Struct, kw_only=True):
-    """What one reading of a host's notes changed, and what it left out."""
+    """Result of one reading of a host's notes, counted, with the files that were left out."""
 
     host: str
     read: int = 0  # files
@@ -53,7 +53,7 @@ class NoteReading(Struct, kw_only=True):
 
 
 class LastReading(Struct, kw_only=True):
-    """When notes of a host were last taken in, and what was left out then."""
+    """When notes of a host were last taken in, and the files that were left out then."""
 
     at: datetime
     left_out: list[str] = []
@@ -69,7 +69,7 @@ class NotedStatement(Struct, omit_defaults=True):
 
 
 class NoteFile(Struct, omit_defaults=True):
-    """Which state of a file was read, and its statements."""
+    """A file as it was last read: its state, and its statements."""
 
     mtime: int = 0
     size: int = 0
@@ -89,7 +89,7 @@ class FoundStatement(NamedTuple):
 
 
 class ReadFile(NamedTuple):
-    """The statements of a file, and the state in which it was read."""
+    """A file as it is read now: its state, and its statements."""
 
     mtime: int
     size: int
@@ -100,6 +100,13 @@ def files_noted(reader: Reader, host: str) -> dict[str, NoteFile]:
     """Return the files of a host that were read, by the names of their notes in the store."""
     found = reader.file_notes(f"{FILE}{host}/").items()
     return {name: note for name, raw in found if (note := _decoded(raw, NoteFile)) is not None}
+
+
+def live_among(reader: Reader, files: Iterable[NoteFile]) -> int:
+    """Return how many memories of these files are live."""
+    uids = {one.uid for file in files for one in file.said if one.uid}
+    found = (by_uid(reader, uid) for uid in uids)
+    return sum(one is not None and not one.is_archived for one in found)
 
 
 def last_reading(reader: Reader, host: str) -> LastReading | None:
@@ -161,19 +168,20 @@ class _Change:
 
     def apply(self, before: Sequence[NotedStatement], now: Sequence[FoundStatement]) -> list[NotedStatement]:
         """Store, revise and archive, so that the memories of a file are those of its statements."""
-        left, said = list(before), dict[int, NotedStatement]()
-        for number, one in enumerate(now):
-            if same := next((old for old in left if old.mark == one.mark), None):
-                left.remove(same)
-                said[number] = same
-        for number, one in enumerate(now):
-            if number not in said:
-                old = self._earlier(one, left)
-                if old is not None:
-                    left.remove(old)
-                said[number] = (self._revised(one, old) if old is not None else None) or self._stored(one)
+        marks = {one.mark for one in now}
+        same = {old.mark: old for old in before if old.mark in marks}
+        left = [old for old in before if old.mark not in marks]
+        said = [same.get(one.mark) or self._renewed(one, left) for one in now]
         self.withdraw(left)
-        return [said[number] for number in sorted(said)]
+        return said
+
+    def _renewed(self, one: FoundStatement, left: list[NotedStatement]) -> NotedStatement:
+        """Revise the memory of an earlier statement, which is taken out of `left`, or store a new one."""
+        old = self._earlier(one, left)
+        if old is None:
+            return self._stored(one)
+        left.remove(old)
+        return self._revised(one, old) or self._stored(one)
 
     def withdraw(self, left: Sequence[NotedStatement]) -> None:
         """Archive the memories of statements that no note has any more."""
@@ -221,9 +229,7 @@ class _Change:
     def _stored(self, one: FoundStatement) -> NotedStatement:
         """Keep a new statement: as the finding of its session that says it, or as a memory."""
         noted = NotedStatement(mark=one.mark, topic=one.draft.topic or "")
-        session = one.draft.source.session if one.draft.source is not None else None
-        findings = findings_of(self._tx, session) if session is not None else []
-        claim = claim_of(one.draft.content)
+        findings, claim = self._findings(one.draft), claim_of(one.draft.content)
         if own := next((finding for finding in findings if is_said_in(claim, finding.content)), None):
             kept = settled(self._context, "kept")(own, self._tx.stamp.at)
             self._tx.put(kept, "judge")
@@ -240,6 +246,11 @@ class _Change:
         self._done.asked += one.is_asked and not is_known
         return replace(noted, uid=receipt.memory.uid, is_shared=is_known)
 
+    def _findings(self, draft: Draft) -> list[Memory]:
+        """Return the findings of the session that wrote a note."""
+        session = draft.source.session if draft.source is not None else None
+        return findings_of(self._tx, session) if session is not None else []
+
     def _remembered(self, one: FoundStatement) -> Receipt:
         """Send a statement down the write path."""
         ready = pipeline.prepare(one.draft, self._rules)
@@ -253,7 +264,7 @@ class _Change:
         return receipt
 
     def _end_findings(self, findings: Sequence[Memory], note: Memory) -> None:
-        """Archive the findings of a session that its note says as well, and that nobody has confirmed."""
+        """Archive the findings of a session that its note says as well, and that are not confirmed."""
         for finding in findings:
             if finding.status == "candidate" and is_said_in(finding.content, note.content):
                 supersede(self._tx, finding, note, self._tx.stamp.at)

@@ -103,7 +103,7 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_said_now(self) -> bool:
-        """Return True if somebody says it on purpose. A note of an agent's own memory is only read again."""
+        """Return True if it is said on purpose. A note of an agent's own memory is only read again."""
         return self.source.origin in DELIBERATE and NOTE_OF not in (self.draft.data or {})
 
     @property

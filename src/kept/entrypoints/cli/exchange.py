@@ -116,7 +116,7 @@ def _place_of_memories(format: str) -> Path | None:
 
 
 def _read_notes(invocation: Invocation, format: str, *, dry_run: bool) -> None:
-    """Take in what is new in the notes that an agent keeps of this project, as its hooks do."""
+    """Read the notes that an agent keeps of this project, as its hooks do."""
     if dry_run:
         raise click.UsageError(f"Name the folder of the notes: kept import {format} PATH --dry-run")
     with invocation.open() as memory:

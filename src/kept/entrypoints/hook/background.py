@@ -181,7 +181,7 @@ def _upkeep(folder: HookFolder, pointer: Mapping[str, Any]) -> None:
 
 
 def _read_notes(memory: Kept, folder: HookFolder, pointer: Mapping[str, Any]) -> None:
-    """Take in what agents have noted in their own memories. A failure is logged, and the next event tries again."""
+    """Read the notes in the own memories of agents. A failure is logged, and the next event tries again."""
     try:
         memory.files.read_notes(os.environ, agent=str(pointer["agent"]), session=str(pointer.get("session")))
     except (KeptError, OSError) as error:

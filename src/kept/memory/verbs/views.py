@@ -59,7 +59,7 @@ def read_notes(
     session: str | None = None,
     only: Sequence[str] = (),
 ) -> list[NoteReading]:
-    """Take in what agents have noted in their own memories of this project."""
+    """Read the notes that agents keep of this project in their own memories."""
     return host_notes.read_notes(context, environ, agent=agent, session=session, only=only)
 
 

@@ -18,6 +18,7 @@ MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may 
 _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
 UNJUDGED = "nobody has judged it yet"
 GONE = "the code that it is about is gone"
+OWN_INDEX = "the agent has it in the index of its own memory"
 SHOW_AN_INDEX = ("claude-code", "qwen", "gemini")  # agents that show their own notes at a start
 _COMMITTED = text.pattern(r"Committed: ")
 
@@ -76,7 +77,7 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     if situation.is_judged and memory.is_proposal and not is_own:
         return UNJUDGED
     if is_in_own_index(memory, situation):
-        return "the agent has it in the index of its own memory"
+        return OWN_INDEX
     return GONE if is_gone(memory, situation) else None
 
 

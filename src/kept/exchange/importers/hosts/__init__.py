@@ -1,4 +1,4 @@
-"""The memories that agents keep themselves: where each host has its notes, and how they are read. Nothing is written.
+"""Memories that agents keep themselves: where each host has its notes, and how they are read. Nothing is written.
 
 One module a host. `memory.host_notes` finds the files of a project and stores their notes as they change; `kept import`
 takes the files that a person names.

@@ -1,11 +1,10 @@
-"""The memory of Claude Code: one Markdown file a fact, in a folder for each repository.
+"""Claude Code's memory: one Markdown file a fact, in a folder for each repository.
 
 The folder is named after the root of the main repository, so worktrees and sub-folders share it. The program adds who
 wrote a note and when to its header. The index, MEMORY.md, only names the files and is not read.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,12 @@ def _folders(facts: HostFacts) -> list[HostFolder]:
     A folder that the settings name holds notes of several projects.
     """
     home = facts.home_of("CLAUDE_CONFIG_DIR", ".claude")
-    settings = list(_settings(facts, home))
+    settings = _settings(facts, home)
     is_off = facts.environ.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "").lower() in ("1", "true", "yes", "on")
-    if is_off or next((one["autoMemoryEnabled"] for one in settings if "autoMemoryEnabled" in one), True) is False:
+    if is_off or settings.get("autoMemoryEnabled") is False:
         return []
-    named = next((one["autoMemoryDirectory"] for one in settings if one.get("autoMemoryDirectory")), None)
-    if isinstance(named, str):
+    named = settings.get("autoMemoryDirectory")
+    if isinstance(named, str) and named:
         folder = facts.user_home / named[2:] if named.startswith("~/") else Path(named)
         return [HostFolder(path=folder, belongs="session")] if folder.is_absolute() else []
     slug = slug_of(facts.root)
@@ -35,16 +34,16 @@ def _folders(facts: HostFacts) -> list[HostFolder]:
     return [HostFolder(path=path, belongs="session") for path in found]
 
 
-def _settings(facts: HostFacts, home: Path) -> Iterator[dict[str, Any]]:
-    """Yield the settings files of Claude Code, the one that wins first."""
-    local = facts.root / ".claude"
-    for file in (local / "settings.local.json", local / "settings.json", home / "settings.json"):
+def _settings(facts: HostFacts, home: Path) -> dict[str, Any]:
+    """Return the settings of Claude Code: a person's, those of the project over them, and those for this clone."""
+    local, settings = facts.root / ".claude", dict[str, Any]()
+    for file in (home / "settings.json", local / "settings.json", local / "settings.local.json"):
         try:
             found = json.loads(facts.read(file) or b"{}")
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            yield found
+        settings |= found if isinstance(found, dict) else {}
+    return settings
 
 
 def _read(name: str, text: str) -> list[HostNote]:

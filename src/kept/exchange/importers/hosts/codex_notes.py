@@ -1,4 +1,4 @@
-"""The memory of Codex: summaries of its threads, and notes that the user asked for, in one store for all projects.
+"""Codex's memory: summaries of its threads, and notes that the user asked for, in one store for all projects.
 
 A summary begins with the id and the directory of its thread. A note has neither, so a person is asked about it.
 MEMORY.md, memory_summary.md and raw_memories.md are made of the summaries and are not read.
@@ -45,14 +45,14 @@ def _read(name: str, text: str) -> list[HostNote]:
         "session": header.get("thread_id"),
         "cwd": header.get("cwd", "").removeprefix("\\\\?\\") or None,
     }
-    lasting = list(_lasting(body, subject))
-    found = [
-        note_of(stem, said, subject=part, kind=kind, also=(part,), is_line=True, **about)
-        for part, kind, said in lasting
-    ]
-    rest = "" if lasting or _has_parts(body) else _REQUEST.sub("", body, count=1)
-    whole = [note_of(stem, rest, subject=subject, also=(subject,), **about)]
-    return [note for note in (*found, *whole) if note is not None]
+    if not _has_parts(body):
+        whole = note_of(stem, _REQUEST.sub("", body, count=1), subject=subject, also=(subject,), **about)
+        return [] if whole is None else [whole]
+    found = (
+        note_of(stem, said, subject=task, kind=kind, also=(task,), is_line=True, **about)
+        for task, kind, said in _lasting(body, subject)
+    )
+    return [note for note in found if note is not None]
 
 
 def _header(text: str) -> tuple[dict[str, str], str]:
@@ -72,7 +72,8 @@ def _stem(name: str, *, is_summary: bool) -> str:
 
 
 def _has_parts(body: str) -> bool:
-    return any(line.startswith("Outcome:") for line in body.splitlines())
+    """Return True for a summary by tasks, with their outcomes and lessons."""
+    return any(line.startswith(("Outcome:", "Reusable knowledge:")) for line in body.splitlines())
 
 
 def _lasting(body: str, subject: str) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""The memory of Gemini CLI: short facts as lines of MEMORY.md, longer notes in files beside it.
+"""Gemini CLI's memory: short facts as lines of MEMORY.md, longer notes in files beside it.
 
 Its list of projects says which folder belongs to which directory. A line of MEMORY.md that only points at a file
 beside it is not read: the file is.

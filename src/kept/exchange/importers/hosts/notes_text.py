@@ -1,4 +1,4 @@
-"""The notes of a host's memory as values, and how the text of a note becomes statements.
+"""Notes of a host's memory as values, and how the text of a note becomes statements.
 
 A note is one fact with its reason: a name, a type, a text, often "Why" and "How to apply". Rule: one note is one
 statement, with its reason. A longer one is split at sentences, and each part begins with the subject.
@@ -25,6 +25,7 @@ MOST_PARTS = 20  # of one note
 INDEX = "MEMORY.md"
 _LINK = re.compile(r"\[\[([^\]|#]{1,200})(?:[#|][^\]]*)?\]\]")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_HEADER = re.compile(r"(?sm)---[ \t]*\n(.{0,20000}?)^---[ \t]*(?:\n(.*)|\Z)")
 _FOLDED = (">", "|", ">-", "|-", ">+", "|+")
 
 
@@ -70,7 +71,7 @@ class Host(Struct, frozen=True, kw_only=True):
     """An agent that keeps notes: how it is called here, the setting that lets us read them, and how they are read.
 
     `read` is given the name of a file in its folder, and its text. `fits` says if a file of that path has such notes;
-    `patterns` finds them below a folder that somebody names. `belongs_to` returns the project of a path: its directory,
+    `patterns` finds them below a folder that a person names. `belongs_to` returns the project of a path: its directory,
     or the slug of it.
     """
 
@@ -94,14 +95,12 @@ def slug_of(directory: Path) -> str:
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
     """Return the values of a YAML header by their names, also of nested ones, and the text below it."""
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    ends = (number for number, line in enumerate(lines[1:200], 1) if line.rstrip() == "---")
-    end = next(ends, None) if lines[0].rstrip() == "---" else None
-    if end is None:
+    found = _HEADER.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    if found is None:
         return {}, text
     about: dict[str, str] = {}
     name = ""
-    for line in lines[1:end]:
+    for line in found[1].split("\n"):
         key, colon, value = line.partition(":")
         if colon and key.strip().replace("_", "").isalnum():
             name = key.strip()
@@ -109,7 +108,7 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
             about[name] = "" if value in _FOLDED else value.strip("\"'")
         elif name and line.strip():
             about[name] = f"{about[name]} {line.strip()}".strip()
-    return about, "\n".join(lines[end + 1 :])
+    return about, found[2] or ""
 
 
 def plain(body: str) -> str:

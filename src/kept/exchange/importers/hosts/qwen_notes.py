@@ -1,4 +1,4 @@
-"""The memory of Qwen Code: as Claude Code's, in folders by type; and one folder of the user, for every project."""
+"""Qwen Code's memory: as Claude Code's, in folders by type; and one folder of the user, for every project."""
 
 from pathlib import Path
 
