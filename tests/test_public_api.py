@@ -21,7 +21,10 @@ NAMESPACES = {
         "is_attended",
         "on_compaction",
     },
-    "files": {"accompany", "extract", "items", "status", "sync", "take_edits", "write_brain"},
+    "files": {
+        *("accompany", "extract", "items", "note_readers", "read_notes", "status", "sync", "take_edits"),
+        "write_brain",
+    },
     "knowledge": {
         "add_convention",
         "add_decision",

@@ -84,6 +84,8 @@ def least(*trusts: Trust) -> Trust:
 ALSO = "also"  # in the data of a memory: other words to find it by
 PROPOSAL = "proposal"  # the tag of an unjudged finding
 REJECTED = "rejected"  # the tag of a candidate that repeats a rejected statement: only a person confirms it
+ASKED = "asked"  # the tag of a candidate that may belong to another project: only a person confirms it
+NOTE_OF = "note_of"  # in the data of a memory: the agent whose own memory says it in a note
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
 
 
@@ -197,9 +199,12 @@ class Memory(Record, frozen=True, kw_only=True):
         return self.status == "candidate" and PROPOSAL in self.tags
 
     @property
-    def is_rejected(self) -> bool:
-        """Return True if an agent repeats a forgotten or rejected statement: it is told to nobody."""
-        return self.status == "candidate" and REJECTED in self.tags
+    def waits_for_person(self) -> bool:
+        """Return True if only a person may confirm it, and no agent is told it.
+
+        It repeats a forgotten or rejected statement, or it is a note that may belong to another project.
+        """
+        return self.status == "candidate" and not {REJECTED, ASKED}.isdisjoint(self.tags)
 
     def as_draft(self, **changes: Any) -> Draft:
         """The memory as a new draft, with some fields changed."""
@@ -219,9 +224,7 @@ class Memory(Record, frozen=True, kw_only=True):
     def vouched_for(self) -> "Memory":
         """The memory after a person has accepted its text: as if they had said it. Call it for a person's act only."""
         accepted = replace(self, trust="user") if self.is_low_trust else self
-        if REJECTED not in self.tags:
-            return accepted
-        return replace(accepted, tags=tuple(tag for tag in self.tags if tag != REJECTED))
+        return replace(accepted, tags=tuple(tag for tag in self.tags if tag not in (REJECTED, ASKED)))
 
     @property
     def is_cited(self) -> bool:

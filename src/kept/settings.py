@@ -96,6 +96,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     redact_email: bool = True
     judge: Annotated[str, _choice(JUDGES)] = "next"
 
+    read_claude_notes: bool = True
+    read_codex_notes: bool = True
+    read_qwen_notes: bool = True
+    read_gemini_notes: bool = True
+
     auto_briefing: bool = True
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
@@ -165,6 +170,12 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "quarantine_hours": "Hours until an automatic memory is confirmed, if it was used, or else loses importance.",
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",
         "judge": "When an agent is asked which findings hold: as the next session starts, when it stops, or off.",
+    },
+    "notes": {
+        "read_claude_notes": "Whether notes that Claude Code keeps of a project are taken in as they change.",
+        "read_codex_notes": "Whether the notes and summaries in the memory of Codex are taken in as they change.",
+        "read_qwen_notes": "Whether notes that Qwen Code keeps of a project are taken in as they change.",
+        "read_gemini_notes": "Whether notes that Gemini CLI keeps of a project are taken in as they change.",
     },
     "briefing": {
         "auto_briefing": "Whether agents are given memories without asking: at the start, prompts and tool calls.",

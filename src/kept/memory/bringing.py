@@ -22,11 +22,13 @@ from kept.exchange import graph, portable
 from kept.exchange.importers import BEGINNING, MOST_BYTES, Importer, recognised
 from kept.exchange.importers import BY_NAME as BY_NAME
 from kept.exchange.importers.foreign import Brought, BroughtStatement, ForeignConflict
+from kept.exchange.importers.hosts import HOSTS
 from kept.exchange.portable import piece_of
 from kept.exchange.specstory import MARK
 from kept.journal import IMPORT
 from kept.memory import write
 from kept.memory.context import Context
+from kept.memory.host_notes import belongs_here
 from kept.memory.joiner import Joiner, JoinOptions
 from kept.model import Alias, Conflict, Draft, Memory, Receipt, Record, Source, Task, replace
 from kept.ports import ANYWHERE, Stamp, Transaction
@@ -34,6 +36,7 @@ from kept.projects.files import check_session_name, explained, read_regular, sho
 from kept.writing import pipeline
 from kept.writing.redact import redact, redact_draft
 
+HOST_OF_FORMAT = {host.format: host.name for host in HOSTS}  # agents whose notes are read as they change
 BATCH = 500
 MOST_NAMED = 8  # projects of another program in an error
 # Fields that a record of each program's transcripts has.
@@ -161,7 +164,7 @@ def _of_project(
     name = name or (folder.name if folder is not None else None)
     if name is None:
         return list(statements)
-    own = [one for one in statements if not one.project or _is_within(one.project, name)]
+    own = [one for one in statements if _is_own(context, one, name)]
     done.elsewhere = len(statements) - len(own)
     if statements and not own:
         raise _nothing_of(name, statements)
@@ -169,11 +172,18 @@ def _of_project(
 
 
 def _nothing_of(name: str, statements: Sequence[BroughtStatement]) -> InvalidInput:
-    known = Counter(one.project for one in statements).most_common(MOST_NAMED)
+    known = Counter(one.project or one.belongs for one in statements).most_common(MOST_NAMED)
     return InvalidInput(
         f"Nothing in it is of the project {name!r}.",
         hint=f"Name one with --from-project: {', '.join(f'{one} ({number:,})' for one, number in known)}.",
     )
+
+
+def _is_own(context: Context, one: BroughtStatement, name: str) -> bool:
+    """Return True for a statement of this project, or of the one with that name where it was."""
+    if one.belongs:
+        return one.belongs == name or belongs_here(context, one.belongs)
+    return not one.project or _is_within(one.project, name)
 
 
 def _is_within(project: str, name: str) -> bool:

@@ -19,7 +19,7 @@ from kept.memory.context import Context, Memories, by_uid
 from kept.memory.session_summary import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
-from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
+from kept.model import LOW_TRUST, NOTE_OF, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
 from kept.tables import PRESETS
@@ -32,10 +32,12 @@ from kept.writing.extraction.open_ends import closed_in
 from kept.writing.extraction.turn_files import TurnFiles
 from kept.writing.last_word import NO, YES, overrules, things_in
 from kept.writing.quotes import Quotes
+from kept.writing.rejections import claim_of, is_said_in
 
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
 MOST_OPEN_ENDS = 100
+MOST_NOTES = 100
 MOST_COMPARED = 500  # of the user's statements, newest first, that a new one may overrule
 MIN_REPEATED_THINGS = 3  # that a request names: "run the tests" is said in every session
 MOST_REPEATS = 10  # messages of other sessions that are compared
@@ -357,7 +359,14 @@ def _is_known(tx: Transaction, ready: pipeline.Ready, name: str, own: dict[str, 
     twins = tx.select(Where(fingerprints=(fingerprint(ready.draft.content),), shelf="any"), limit=10)
     if PROPOSAL in ready.draft.tags and any(map(is_rejected, twins)):
         return True
-    return any(name in (twin.data or {}).get("sessions", ()) for twin in twins if not twin.is_archived)
+    is_repeated = any(name in (twin.data or {}).get("sessions", ()) for twin in twins if not twin.is_archived)
+    return is_repeated or _is_noted(tx, name, ready.draft.content)
+
+
+def _is_noted(tx: Transaction, name: str, content: str) -> bool:
+    """Return True if this session has put it into a note of its agent's own memory, which was read before."""
+    notes = [one for one in tx.select(Where(session=name), limit=MOST_NOTES) if NOTE_OF in (one.data or {})]
+    return any(is_said_in(content, one.content) or is_said_in(claim_of(one.content), content) for one in notes)
 
 
 def summarized(

@@ -315,7 +315,7 @@ def _row(reader: Reader, n: int, ref: str, who: str, mark: str) -> Proposal | No
     return replace(one, n=n)
 
 
-def _settled(context: Context, decision: str) -> Callable[[Memory, datetime], Memory]:
+def settled(context: Context, decision: str) -> Callable[[Memory, datetime], Memory]:
     """Return a change that confirms a finding: it is told from now on, as a memory of the project.
 
     One that turned out to repeat a tool stays what it is.
@@ -357,7 +357,7 @@ def _hold(context: Context, one: Proposal, said: str | None, session: str) -> Me
     storage, memory = context.find_live(one.ref)
     if said is None and one.who == STORED:
         return memory
-    return context.change(storage, memory, "judge", _settled(context, "kept" if said is None else "rewritten"))
+    return context.change(storage, memory, "judge", settled(context, "kept" if said is None else "rewritten"))
 
 
 def _drop_all(

@@ -3,7 +3,7 @@
 Each method builds the request of its verb and performs it; the rules are in the modules of their topics.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,12 @@ from kept.settings import Settings
 if TYPE_CHECKING:
     from kept.memory.bringing import BroughtIn
     from kept.memory.files import ViewStatus
+    from kept.memory.host_notes import HostState
     from kept.memory.joiner import Joined
     from kept.memory.layout import Layout
     from kept.memory.library import Extraction
     from kept.memory.move import Moved
+    from kept.memory.note_writer import NoteReading
     from kept.memory.reviews import Review
     from kept.memory.store import Examined, Leak
     from kept.memory.transfer import Exported
@@ -133,6 +135,20 @@ class Files(Namespace):
         from kept.memory import views  # a prompt does without it, and the verbs of files bring more along
 
         return views.accompany(self._context) if is_accompanied else views.take_edits(self._context)
+
+    def read_notes(
+        self, environ: Mapping[str, str], *, agent: str = "", session: str | None = None, only: Sequence[str] = ()
+    ) -> "list[NoteReading]":
+        """Read the notes that agents keep of this project in their own memories, and write nothing there.
+
+        Of all hosts whose setting is on, or of those in `only`. `agent` and `session` have just worked. The background
+        process of the hooks calls it.
+        """
+        return verbs.views.read_notes(self._context, environ, agent=agent, session=session, only=only)
+
+    def note_readers(self, environ: Mapping[str, str]) -> "list[HostState]":
+        """Return for each host whether its notes are read, where they are, and how many were read."""
+        return verbs.views.note_readers(self._context, environ)
 
     def status(self) -> "list[ViewStatus]":
         """Return where each file is, and whether it has edits."""

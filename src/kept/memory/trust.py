@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kept import journal
 from kept.errors import NotAllowed
-from kept.model import LOW_TRUST, Draft, Event, Memory, Message, Source, Trust, least, replace
+from kept.model import LOW_TRUST, REJECTED, Draft, Event, Memory, Message, Source, Trust, least, replace
 from kept.ports import ANYWHERE, Reader, Stamp, Storage, Transaction, Where
 from kept.storage.shared import random_hex
 from kept.text import fingerprint
@@ -100,9 +100,10 @@ def check_vouched(context: "Context", memory: Memory, verb: str) -> None:
             f"Memory {memory.ref} quotes {origin}, so an agent may not {verb} it.",
             hint=f"A person can, with `kept {verb}`.",
         )
-    if memory.is_rejected and not context.is_person:
+    if memory.waits_for_person and not context.is_person:
+        why = "says was forgotten or rejected here" if REJECTED in memory.tags else "says may belong to another project"
         raise NotAllowed(
-            f"What memory {memory.ref} says was forgotten or rejected here, so an agent may not {verb} it.",
+            f"What memory {memory.ref} {why}, so an agent may not {verb} it.",
             hint=f"A person can, with `kept {verb}`.",
         )
 

@@ -24,6 +24,7 @@ from msgspec.structs import asdict, replace
 from kept import text
 from kept.model import (
     LOW_TRUST,
+    NOTE_OF,
     REJECTED,
     TRUST_BY_ORIGIN,
     Conflict,
@@ -99,6 +100,11 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
     def source(self) -> Source:
         assert self.draft.source is not None
         return self.draft.source
+
+    @property
+    def is_said_now(self) -> bool:
+        """Return True if it is said on purpose. A note of an agent's own memory is only read again."""
+        return self.source.origin in DELIBERATE and NOTE_OF not in (self.draft.data or {})
 
     @property
     def is_unasked(self) -> bool:
@@ -196,7 +202,7 @@ def _store_one(
 ) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
-    if ready.source.origin not in DELIBERATE and _tells_erased(tx, memory):
+    if not ready.is_said_now and _tells_erased(tx, memory):
         return _refused("erased", REASONS["erased"], ready.redactions)
     alike = known.alike(memory)
     memory = known.as_heard(memory, alike)
@@ -206,7 +212,7 @@ def _store_one(
         rejected = []
     if not rejected:
         return _kept(tx, ready, memory, alike, known, at)
-    if ready.source.origin not in DELIBERATE:
+    if not ready.is_said_now:
         return _refused("rejected", was_rejected(rejected[0]), ready.redactions)
     receipt = _kept(tx, ready, as_rejected(memory), (), known, at)
     note = f"{was_rejected(rejected[0])} It is a candidate now, and told to nobody until a person confirms it."
@@ -242,7 +248,7 @@ def _kept(
     if twin := known.twin(memory):
         twin = twin.vouched_for() if memory.source.origin == "user" and memory.trust == "user" else twin
         return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)
-    related = Related((), (), ()) if memory.is_rejected else _related(tx, memory, alike)
+    related = Related((), (), ()) if memory.waits_for_person else _related(tx, memory, alike)
     if ready.is_unasked and (same := _said_already(memory, related)):
         known.note(_corroborated(tx, attest(tx, same, memory), ready))
         refused = _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)

@@ -1,5 +1,6 @@
 """`kept doctor`: a check of the stores, and of every agent that Kept is installed in."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.install import ledger, surroundings
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import reader_lines
 from kept.entrypoints.hook.background import work_off
 from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install.checks import LinkCheck, check_agents
@@ -37,15 +39,18 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     memory, wrong_settings = _opened(invocation)
     with memory:
         stores = memory.perform(DOCTOR, asked)
+        readers = memory.files.note_readers(os.environ)
     links = _agent_checks(invocation, fix=asked.fix)
     is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
         *wrong_settings,
         *_store_lines(stores),
         *_agent_lines(links),
+        *reader_lines(readers, invocation.clock()),
         *_verdict(stores, links, is_healthy=is_healthy),
     ]
-    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links}), lines)
+    document = {"healthy": is_healthy, "stores": stores, "agents": links, "notes": readers}
+    invocation.answer(msgspec.to_builtins(document), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
 

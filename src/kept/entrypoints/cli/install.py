@@ -17,11 +17,13 @@ from kept.distribution import VERSION, install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.sessions import import_past, past_sessions
+from kept.entrypoints.cli.setup import not_set, set_for_user
 from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
 from kept.entrypoints.install.data import check_home, delete_home
 from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
+from kept.memory.host_notes import READ_BY
 from kept.memory.opening import open_projects
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
@@ -184,11 +186,13 @@ def _done_lines(
 
 
 def _next_lines(
-    invocation: Invocation, names: Collection[str], target: Target, *, dry_run: bool, yes: bool
+    invocation: Invocation, names: Sequence[str], target: Target, *, dry_run: bool, yes: bool
 ) -> Iterator[Line]:
     """List the steps that are left to a person; trust in Codex is offered at once."""
     if "codex" in names and not dry_run:
         yield from _trust_codex(invocation, target, yes=yes)
+    if not dry_run:
+        yield from _note_lines(invocation, names, yes=yes)
     if not target.where.with_tools:
         yield f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install"
     elif not dry_run:
@@ -197,6 +201,26 @@ def _next_lines(
             f"{JUDGE_TOKENS} tokens a session. `kept config set judge off` ends that; `stop` instead of `off` asks at "
             "the end of the work."
         )
+
+
+def _note_lines(invocation: Invocation, names: Sequence[str], *, yes: bool) -> Iterator[Line]:
+    """Say that the notes of agents are read, and ask a person about it, once."""
+    keepers = [name for name in names if name in READ_BY]
+    settings = not_set(invocation, [READ_BY[name] for name in keepers])
+    if not settings:
+        return
+    whose = titles(keepers)
+    change = f"`kept config set {settings[0]}"
+    if yes or not invocation.can_pick():
+        yield f"Notes that {whose} may keep of a project are read as they change. {change} false` ends that."
+        return
+    question = f"{whose} may keep notes of a project. Read them into Kept as they change? Nothing is written there."
+    is_wanted = invocation.pick(question, ("yes", "no")) == "yes"
+    set_for_user(invocation, dict.fromkeys(settings, str(is_wanted).lower()))
+    if is_wanted:
+        yield f"Notes of {whose} are read as they change. {change} false` ends that."
+    else:
+        yield f"Notes of {whose} are not read. {change} true` changes that."
 
 
 def _trust_codex(invocation: Invocation, target: Target, *, yes: bool) -> Iterator[Line]:

@@ -1,10 +1,12 @@
 """`kept list`, `history`, `status`: reading changes nothing."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from kept.entrypoints.cli.derived import chosen_tier, global_option, options_of, request_of, words_of
@@ -23,6 +25,7 @@ from kept.entrypoints.cli.wording import (
     memory_lines,
     name_of,
     nothing_yet,
+    reader_lines,
     size,
     vector_line,
     what_changed,
@@ -146,6 +149,7 @@ def status_command(invocation: Invocation) -> None:
     located = projects.locate(invocation.project)
     with invocation.open() as memory:
         status, person = memory.status(), memory.look().person
+        readers = memory.files.note_readers(os.environ)
     now = invocation.clock()
     project = located.project
     lines = [nothing_yet(invocation)] if project is None else _project_lines(project, person)
@@ -157,6 +161,7 @@ def status_command(invocation: Invocation) -> None:
         lines += _space_lines(space, now)
         if space["space"] != GLOBAL and status["last_session"] is not None:
             lines.append(("    ", _session_line(status["last_session"], space["refused"], now)))
+    lines += reader_lines(readers, now)
     misses = HookFolder(projects.home.root).misses(now - timedelta(days=RECENT_DAYS))
     lines += told_misses(misses, f"in the last {RECENT_DAYS} days")
     lines.append(Dim(f"Home {projects.home.root}; acting as {invocation.role}."))
@@ -165,6 +170,7 @@ def status_command(invocation: Invocation) -> None:
         "home": str(projects.home.root),
         "project": about,
         "misses": [one._asdict() for one in misses],
+        "notes": msgspec.to_builtins(readers),
         **status,
     }
     invocation.answer(document, lines)

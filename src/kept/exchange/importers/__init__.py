@@ -13,11 +13,11 @@ from kept.exchange.importers.agent_engine import read_agent_engine
 from kept.exchange.importers.brain import read_brain
 from kept.exchange.importers.claude_mem import read_claude_mem
 from kept.exchange.importers.foreign import Brought
+from kept.exchange.importers.hosts import HOSTS, Host, reader_of
 from kept.exchange.importers.mem0 import read_mem0
 from kept.exchange.importers.notes import (
     read_agents_md,
     read_basic_memory,
-    read_claude_memory,
     read_markdown,
     read_openclaw,
 )
@@ -65,9 +65,15 @@ def _named(*names: str) -> Callable[[Path, bytes], bool]:
     return lambda path, beginning: path.name in names
 
 
-def _is_claude_memory(path: Path, _beginning: bytes) -> bool:
-    return (
-        path.suffix == ".md" and path.parent.name == "memory" and "projects" in path.parts and ".claude" in path.parts
+def _of_host(host: Host) -> Importer:
+    """Return the format of the notes that an agent keeps itself."""
+    return Importer(
+        name=host.format,
+        program=host.title,
+        read=reader_of(host),
+        patterns=host.patterns,
+        fits=lambda path, beginning: path.suffix == ".md" and host.fits(path),
+        fits_folder=lambda folder: host.fits(folder / "NOTE.md"),
     )
 
 
@@ -77,6 +83,7 @@ def _is_openclaw(path: Path, _beginning: bytes) -> bool:
 
 # Tried in this order.
 IMPORTERS: tuple[Importer, ...] = (
+    *map(_of_host, HOSTS),
     Importer(
         name="praxis",
         program="Praxis",
@@ -152,15 +159,6 @@ IMPORTERS: tuple[Importer, ...] = (
         patterns=("**/*.md",),
         fits=lambda path, beginning: beginning.startswith(b"---") and b"\npermalink:" in beginning,
         fits_folder=lambda folder: (folder / ".basic-memory").exists(),
-    ),
-    Importer(
-        name="claude-memory",
-        program="Claude Code",
-        read=read_claude_memory,
-        patterns=("*.md",),
-        place="~/.claude/projects/{slug}/memory",
-        fits=_is_claude_memory,
-        fits_folder=lambda folder: folder.name == "memory" and ".claude" in folder.parts,
     ),
     Importer(
         name="agents-md",

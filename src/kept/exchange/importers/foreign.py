@@ -25,6 +25,7 @@ class BroughtStatement(Struct, frozen=True, kw_only=True):
     id: str = ""
     status: Status | None = None
     project: str = ""  # where the other program keeps several in one place
+    belongs: str = ""  # the directory of its project, or the name that the other program makes of that
     use_count: int = 0
     last_used_at: datetime | None = None
 

@@ -1,4 +1,4 @@
-"""Markdown as statements: notes of OpenClaw, of Claude Code and its kind, of basic-memory, and of people.
+"""Markdown as statements: notes of OpenClaw, of basic-memory, and of people; CLAUDE.md and its like.
 
 Every list item and every paragraph is one statement; the headings above it say of what kind it is, a date in a
 heading, in front of the item or in the name of the file says when it was written. Rule: words are kept as they are.
@@ -53,11 +53,6 @@ class Note(NamedTuple):
 def read_openclaw(path: Path, data: bytes) -> Brought:
     """A16: MEMORY.md and memory/*.md as discrete memories of origin migration."""
     return _read(path, data, origin="migration", kind="fact")
-
-
-def read_claude_memory(path: Path, data: bytes) -> Brought:
-    """A file of Claude Code's own memory; its front matter says what it is about."""
-    return _read(path, data, origin="import", kind="fact")
 
 
 def read_agents_md(path: Path, data: bytes) -> Brought:

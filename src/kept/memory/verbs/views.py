@@ -1,13 +1,16 @@
 """The files beside the store, and items taken out of the project's files."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from kept.memory import files, library
+from kept.memory import files, host_notes, library
 from kept.memory.context import Context, Memories
 from kept.memory.files import ViewStatus
+from kept.memory.host_notes import HostState
 from kept.memory.library import Extraction
+from kept.memory.note_writer import NoteReading
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Limit, about
 from kept.memory.views import Synced
@@ -46,6 +49,23 @@ class ListItems(Struct, frozen=True, kw_only=True):
     ) = None
     source: Annotated[str, about("Only of this file or folder.", metavar="PATH")] | None = None
     limit: Limit = MOST_ITEMS
+
+
+def read_notes(
+    context: Context,
+    environ: Mapping[str, str],
+    *,
+    agent: str = "",
+    session: str | None = None,
+    only: Sequence[str] = (),
+) -> list[NoteReading]:
+    """Read the notes that agents keep of this project in their own memories."""
+    return host_notes.read_notes(context, environ, agent=agent, session=session, only=only)
+
+
+def note_readers(context: Context, environ: Mapping[str, str]) -> list[HostState]:
+    """Return the state of the readers of agents' own memories."""
+    return host_notes.host_states(context, environ)
 
 
 def sync(context: Context, asked: Sync) -> list[Synced]:
