@@ -199,10 +199,10 @@ class Memory(Record, frozen=True, kw_only=True):
         return self.status == "candidate" and PROPOSAL in self.tags
 
     @property
-    def waits_for_person(self) -> bool:
-        """Return True if only a person may confirm it, and no agent is told it.
+    def is_rejected(self) -> bool:
+        """Return True if no agent is told it, and only a person may confirm it.
 
-        It repeats a forgotten or rejected statement, or it is a note that may belong to another project.
+        An agent repeats a forgotten or rejected statement in it, or it is a note that may belong to another project.
         """
         return self.status == "candidate" and not {REJECTED, ASKED}.isdisjoint(self.tags)
 

@@ -1,5 +1,6 @@
 """Notes that agents keep in their own memories: taken in as they change, and never written."""
 
+import json
 import os
 import subprocess
 from datetime import UTC, datetime
@@ -251,6 +252,35 @@ def test_a_missing_folder_archives_nothing(desk: Desk) -> None:
     assert len(desk.live()) == 1
 
 
+def test_a_note_that_repeats_a_memory_is_not_stored_beside_it(desk: Desk) -> None:
+    with desk.open() as memory:
+        memory.remember("Indent with tabs in every file")
+    desk.note("tabs", "Indent with tabs in every file.\n")
+    desk.read()
+    assert desk.live() == ["Indent with tabs in every file"]
+
+
+def test_names_of_files_may_hold_anything_and_no_secret_is_kept_of_them(desk: Desk) -> None:
+    token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6"
+    desk.write(desk.claude / f"{token}.md", "The build account has a token.\n")
+    desk.write(desk.claude / f"{token}-huge.md", "x" * 100_000)
+    desk.write(desk.claude / "x.md", "The name is not UTF-8.\n").rename(desk.claude / os.fsdecode(b"\xff.md"))
+    desk.read()
+    assert desk.live() == ["The build account has a token.", "The name is not UTF-8."]
+    stored = b"".join(file.read_bytes() for file in (desk.folder / "kept").rglob("*") if file.is_file())
+    assert token.encode() not in stored
+
+
+def test_one_undo_takes_back_a_reading_of_many_notes(desk: Desk) -> None:
+    for number in range(60):
+        desk.note(f"module-{number}", f"The module {number} caches {number * 7} rows.\n")
+    desk.read()
+    assert len(desk.live()) == 60
+    with desk.open() as memory:
+        memory.undo()
+        assert memory.list() == []
+
+
 # ---- one decision, said in a session and noted by its agent ----
 
 
@@ -436,17 +466,26 @@ def test_notes_of_qwen_code_are_read_from_its_folders_by_type(desk: Desk) -> Non
 
 def test_of_gemini_the_lines_of_its_memory_are_the_facts(desk: Desk) -> None:
     folder = desk.folder / ".gemini" / "tmp" / "web" / "memory"
-    desk.write(desk.folder / ".gemini" / "projects.json", f'{{"projects": {{"{desk.project}": "web", "/x": "other"}}}}')
+    listed = {str(desk.project): "web", str(desk.project / "docs"): "docs", "/x": "other", f"{desk.project}-2": "other"}
+    (desk.project / "docs").mkdir()
+    desk.write(desk.folder / ".gemini" / "projects.json", json.dumps({"projects": listed}))
+    desk.write(desk.folder / ".gemini" / "tmp" / "docs" / "memory" / "MEMORY.md", "- Pages are Markdown.\n")
     desk.write(desk.folder / ".gemini" / "tmp" / "other" / "memory" / "MEMORY.md", "- Of another project.\n")
     lines = ["# Memory", "- The linter is ruff.", "- The port of the API is 8080.", "- See build.md for the build."]
     file = desk.write(folder / "MEMORY.md", "\n".join(lines))
     desk.write(folder / "build.md", "# Build\n\nThe build needs Node 24.\n")
     desk.read()
-    assert desk.live() == ["The build needs Node 24.", "The linter is ruff.", "The port of the API is 8080."]
+    docs = "Pages are Markdown."
+    assert desk.live() == [docs, "The build needs Node 24.", "The linter is ruff.", "The port of the API is 8080."]
     with desk.open() as memory:
         [port] = [one for one in memory.list() if "8080" in one.content]
     desk.write(file, "\n".join([lines[0], lines[2].replace("8080", "9090"), "- Tests run with make check."]))
     desk.read()
-    assert desk.live() == ["Tests run with make check.", "The build needs Node 24.", "The port of the API is 9090."]
+    assert desk.live() == [
+        docs,
+        "Tests run with make check.",
+        "The build needs Node 24.",
+        "The port of the API is 9090.",
+    ]
     with desk.open() as memory:
         assert "9090" in memory.get(port.ref).content

@@ -44,7 +44,7 @@ KINDS = ("warning", "decision", "convention", "preference", "error", "pattern", 
 
 def is_anchored(memory: Memory) -> bool:
     """Return True if the memory may be told at an action: said by an agent or a person, and more than a finding."""
-    if memory.is_archived or memory.is_low_trust or memory.waits_for_person:
+    if memory.is_archived or memory.is_low_trust or memory.is_rejected:
         return False
     if memory.scope != "memory" or memory.kind not in KINDS:
         return False

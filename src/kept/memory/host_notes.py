@@ -39,6 +39,7 @@ from kept.projects.files import NO_FOLLOW, check_session_name, make_private_dire
 from kept.projects.home import entries_of, user_home
 from kept.writing import pipeline
 from kept.writing.pipeline import WriteRules
+from kept.writing.redact import redact
 
 READ_BY = {host.name: host.setting for host in HOSTS}  # the setting that lets us read the notes of an agent
 MOST_BYTES = 64 * 1024  # of a note
@@ -134,7 +135,8 @@ def _facts(context: Context, environ: Mapping[str, str]) -> HostFacts | None:
     root = _root(context)
     if root is None:
         return None
-    return HostFacts(environ=environ, user_home=user_home(environ), root=root, read=_settings_of)
+    holds = context.spaces.holds
+    return HostFacts(environ=environ, user_home=user_home(environ), root=root, read=_settings_of, holds=holds)
 
 
 def _root(context: Context) -> Path | None:
@@ -196,7 +198,13 @@ def _paths_in(folder: HostFolder) -> Iterator[Path]:
 
 
 def _printable(name: str) -> str:
-    return text.visible(name.encode("utf-8", "replace").decode(), keep_newlines=False)[:100]
+    shown = text.visible(name.encode("utf-8", "replace").decode(), keep_newlines=False)[:100]
+    return redact(shown).text
+
+
+def _digest(path: Path | str) -> str:
+    """Return a name for a path that may hold anything, also a secret."""
+    return blake2b(os.fsencode(path), digest_size=12).hexdigest()
 
 
 class _Reading:
@@ -211,7 +219,7 @@ class _Reading:
         """Read the files that have changed, and store their statements."""
         folders = {self._name_of(folder): folder for folder in _folders(self._host, self._facts)}
         found = {
-            f"{beginning}{one.name}": one
+            f"{beginning}{_digest(one.name)}": one
             for beginning, folder in folders.items()
             for one in _files_in(folder, self._done.left_out)
         }
@@ -231,8 +239,7 @@ class _Reading:
         return {name: file for name, file in found.items() if file is not None}
 
     def _name_of(self, folder: HostFolder) -> str:
-        digest = blake2b(os.fsencode(folder.path), digest_size=6).hexdigest()
-        return f"{FILE}{self._host.name}/{digest}/"
+        return f"{FILE}{self._host.name}/{_digest(folder.path)}/"
 
     def _read(self, reader: Reader, file: FoundFile, rules: WriteRules) -> ReadFile | None:
         """Return the statements of a file that belong to this project; None if it cannot be read now."""
@@ -242,7 +249,8 @@ class _Reading:
             return None
         self._done.read += 1
         statements: list[FoundStatement] = []
-        for note in self._host.read(file.name, data.decode("utf-8", "replace")):
+        name = file.name.encode("utf-8", "replace").decode()
+        for note in self._host.read(name, data.decode("utf-8", "replace")):
             is_asked = self._is_asked(reader, note, file)
             if is_asked is None:
                 self._done.elsewhere += 1
@@ -259,7 +267,7 @@ class _Reading:
         if file.belongs == "session":
             return False if is_here else None
         if note.cwd is not None:
-            return False if self._context.spaces.holds(note.cwd) else None
+            return False if belongs_here(self._context, note.cwd) else None
         return False if is_here else True if self._is_claimed(file) else None
 
     def _is_claimed(self, file: FoundFile) -> bool:
@@ -270,7 +278,7 @@ class _Reading:
         folder, space = home / CLAIMS, self._storage.space.encode()
         make_private_directory(folder.parent)
         make_private_directory(folder)
-        claim = folder / blake2b(os.fsencode(file.path), digest_size=12).hexdigest()
+        claim = folder / _digest(file.path)
         with suppress(FileExistsError):
             own = os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             os.write(own, space)

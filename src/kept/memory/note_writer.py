@@ -8,6 +8,7 @@ pinned one stays. A statement that the session of a note has said as well is one
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -22,7 +23,7 @@ from kept.memory.session_summary import leave_out
 from kept.memory.standing import anchored, held_again
 from kept.memory.write import grown_by, place
 from kept.model import NOTE_OF, Draft, Memory, Receipt, Rejection, replace
-from kept.ports import Reader, Storage, Transaction, Where
+from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.writing import pipeline, revise
 from kept.writing.duplicates import is_guarded, supersede
 from kept.writing.likeness import letters_shared
@@ -31,6 +32,7 @@ from kept.writing.rejections import Rejections, claim_of, is_said_in, says_again
 
 SAME_LINE = 60.0  # per cent of the letters that a line shares with the one that it was before
 FILE, READ = "note-file/", "note-read/"  # notes in the store: for a file of a host, and for the last reading
+BATCH_FILES = 50
 MOST_NAMED = 20  # files that were left out
 REFUSED = Receipt(outcome="refused", reason="rejected")
 WITHDRAW = "withdraw"  # the journal's word for archiving a statement that no note has any more
@@ -130,16 +132,33 @@ def write_notes(
     gone: Sequence[str],
     files: Mapping[str, ReadFile],
 ) -> None:
-    """Make the memories of a host's files those of their statements, in one transaction."""
+    """Make the memories of a host's files those of their statements, as one group of the journal."""
     with storage.reading() as reader:
-        files = {name: _as_heard(context, reader, file) for name, file in files.items()}
+        heard = [(name, _as_heard(context, reader, file)) for name, file in files.items()]
+    stamp = context.stamp()
+    # The first batch has the deleted files: one that has another name now brings its memory back.
+    _write_batch(context, storage, rules, done, stamp, gone, heard[:BATCH_FILES])
+    for start in range(BATCH_FILES, len(heard), BATCH_FILES):
+        _write_batch(context, storage, rules, done, stamp, (), heard[start : start + BATCH_FILES])
+
+
+def _write_batch(
+    context: Context,
+    storage: Storage,
+    rules: WriteRules,
+    done: NoteReading,
+    stamp: Stamp,
+    gone: Sequence[str],
+    files: Sequence[tuple[str, ReadFile]],
+) -> None:
+    """Store a few files in one transaction, which keeps others waiting no longer than that."""
 
     def work(tx: Transaction) -> int:
         known, change = files_noted(tx, done.host), _Change(context, storage, tx, rules, done)
-        for name in gone:  # first: a file that has another name now brings its memory back
+        for name in gone:
             change.withdraw(known[name].said if name in known else ())
             tx.note_file(name, None)
-        for name, file in files.items():
+        for name, file in files:
             said = change.apply(known[name].said if name in known else (), file.statements)
             noted = NoteFile(mtime=file.mtime, size=file.size, said=said)
             tx.note_file(name, msgspec.json.encode(noted).decode())
@@ -147,7 +166,7 @@ def write_notes(
         tx.note_file(f"{READ}{done.host}", msgspec.json.encode(last).decode())
         return change.grown
 
-    context.tell_write(storage, context.write(storage, work))
+    context.tell_write(storage, context.write(storage, work, stamp=stamp))
 
 
 def _as_heard(context: Context, reader: Reader, file: ReadFile) -> ReadFile:
@@ -164,6 +183,7 @@ class _Change:
         self, context: Context, storage: Storage, tx: Transaction, rules: WriteRules, done: NoteReading
     ) -> None:
         self.grown = 0
+        self._known_findings: dict[str, list[Memory]] = {}
         self._context, self._storage, self._tx, self._rules, self._done = context, storage, tx, rules, done
 
     def apply(self, before: Sequence[NotedStatement], now: Sequence[FoundStatement]) -> list[NotedStatement]:
@@ -233,12 +253,13 @@ class _Change:
         if own := next((finding for finding in findings if is_said_in(claim, finding.content)), None):
             kept = settled(self._context, "kept")(own, self._tx.stamp.at)
             self._tx.put(kept, "judge")
+            self._known_findings.clear()
             return replace(noted, uid=own.uid, is_shared=True)
         if back := self._restored(one):
             return replace(noted, uid=back.uid)
         receipt = self._remembered(one)
         if receipt.memory is None:
-            self._done.refused += 1
+            self._done.refused += receipt.reason != "echo"  # another memory says it
             return noted
         self._end_findings(findings, receipt.memory)
         is_known = receipt.outcome == "strengthened" or receipt.reason == "already_stored"
@@ -249,7 +270,9 @@ class _Change:
     def _findings(self, draft: Draft) -> list[Memory]:
         """Return the findings of the session that wrote a note."""
         session = draft.source.session if draft.source is not None else None
-        return findings_of(self._tx, session) if session is not None else []
+        if session is not None and session not in self._known_findings:
+            self._known_findings[session] = findings_of(self._tx, session)
+        return self._known_findings.get(session or "", [])
 
     def _remembered(self, one: FoundStatement) -> Receipt:
         """Send a statement down the write path."""
@@ -268,6 +291,7 @@ class _Change:
         for finding in findings:
             if finding.status == "candidate" and is_said_in(finding.content, note.content):
                 supersede(self._tx, finding, note, self._tx.stamp.at)
+                self._known_findings.clear()
                 self.grown -= 1
 
     def _restored(self, one: FoundStatement) -> Memory | None:
@@ -288,5 +312,9 @@ class _Change:
     def _is_claim_rejected(self, content: str) -> bool:
         """Return True if a person has rejected this statement, with another reason behind it."""
         claim = skeleton(claim_of(content))
+        return any(says_again(rejected, claim) for rejected in self._rejected_claims)
+
+    @cached_property
+    def _rejected_claims(self) -> list[tuple[str, ...]]:
         rejected = filter(None, (by_uid(self._tx, one.memory) for one in self._tx.all(Rejection)))
-        return any(says_again(skeleton(claim_of(one.content)), claim) for one in rejected)
+        return [skeleton(claim_of(one.content)) for one in rejected]

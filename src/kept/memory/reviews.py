@@ -246,7 +246,7 @@ def _carry_out_all(
 def _keep(context: Context, tx: Transaction, memory: Memory, known: Memories) -> Memory:
     """A person who keeps a memory vouches for it. What it contradicts or nearly repeats stays as well."""
     at = tx.stamp.at
-    if memory.waits_for_person:
+    if memory.is_rejected:
         trust.check_vouched(context, memory, "review")
     for conflict in tx.all(Conflict):
         if conflict.resolved_at is None and memory.uid in (conflict.left, conflict.right):

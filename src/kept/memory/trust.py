@@ -100,7 +100,7 @@ def check_vouched(context: "Context", memory: Memory, verb: str) -> None:
             f"Memory {memory.ref} quotes {origin}, so an agent may not {verb} it.",
             hint=f"A person can, with `kept {verb}`.",
         )
-    if memory.waits_for_person and not context.is_person:
+    if memory.is_rejected and not context.is_person:
         why = "says was forgotten or rejected here" if REJECTED in memory.tags else "says may belong to another project"
         raise NotAllowed(
             f"What memory {memory.ref} {why}, so an agent may not {verb} it.",

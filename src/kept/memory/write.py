@@ -153,7 +153,7 @@ def _is_comparable(receipt: Receipt) -> bool:
     """Return True for a new memory of the project or of global memory that was not rejected before."""
     memory = receipt.memory
     is_new = memory is not None and receipt.outcome in ("stored", "candidate")
-    return is_new and memory is not None and memory.tier in ("project", "global") and not memory.waits_for_person
+    return is_new and memory is not None and memory.tier in ("project", "global") and not memory.is_rejected
 
 
 def _with_conflicts(receipt: Receipt, noted: Mapping[str, Sequence[Conflict]]) -> Receipt:

@@ -63,7 +63,7 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
 
 def _is_to_confirm(memory: Memory, rules: UpkeepRules) -> bool:
     """Return True for a used candidate, also after its quarantine; one of low trust, or rejected, needs a person."""
-    return rules.confirms and memory.use_count > 0 and not memory.is_low_trust and not memory.waits_for_person
+    return rules.confirms and memory.use_count > 0 and not memory.is_low_trust and not memory.is_rejected
 
 
 def _has_waited(memory: Memory, now: datetime, most_days: int | None) -> bool:

@@ -102,9 +102,14 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
         return self.draft.source
 
     @property
+    def is_note(self) -> bool:
+        """Return True for a note of an agent's own memory: it was said on purpose, but is only read here."""
+        return NOTE_OF in (self.draft.data or {})
+
+    @property
     def is_said_now(self) -> bool:
-        """Return True if it is said on purpose. A note of an agent's own memory is only read again."""
-        return self.source.origin in DELIBERATE and NOTE_OF not in (self.draft.data or {})
+        """Return True if it is said on purpose, and here."""
+        return self.source.origin in DELIBERATE and not self.is_note
 
     @property
     def is_unasked(self) -> bool:
@@ -248,8 +253,8 @@ def _kept(
     if twin := known.twin(memory):
         twin = twin.vouched_for() if memory.source.origin == "user" and memory.trust == "user" else twin
         return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)
-    related = Related((), (), ()) if memory.waits_for_person else _related(tx, memory, alike)
-    if ready.is_unasked and (same := _said_already(memory, related)):
+    related = Related((), (), ()) if memory.is_rejected else _related(tx, memory, alike)
+    if (ready.is_unasked or ready.is_note) and (same := _said_already(memory, related)):
         known.note(_corroborated(tx, attest(tx, same, memory), ready))
         refused = _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)
         return replace(refused, repeats=same.uid)

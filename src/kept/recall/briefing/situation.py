@@ -60,7 +60,7 @@ def tier_of(memory: Memory) -> str:
 
 def is_worth_telling(memory: Memory) -> bool:
     """Return True if a memory says more than that something was done; summaries have a section of their own."""
-    if memory.waits_for_person:
+    if memory.is_rejected:
         return False
     return memory.kind not in _REPORTS and memory.kind != "summary" and not _COMMITTED.match(memory.content)
 
@@ -72,7 +72,7 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     is_own = situation.session is not None and memory.source.session == situation.session
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
-    if memory.waits_for_person:
+    if memory.is_rejected:
         return "a person decides about it first"
     if situation.is_judged and memory.is_proposal and not is_own:
         return UNJUDGED

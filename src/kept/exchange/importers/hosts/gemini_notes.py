@@ -5,6 +5,7 @@ beside it is not read: the file is.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,10 +28,15 @@ def _projects(data: bytes) -> dict[str, Any]:
 
 
 def _folders(facts: HostFacts) -> list[HostFolder]:
-    home = facts.home_of("", ".gemini")
-    name = _projects(facts.read(home / "projects.json")).get(str(facts.root))
-    is_plain = isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
-    return [HostFolder(path=home / "tmp" / str(name) / "memory")] if is_plain else []
+    """Return the folders of this project: Gemini CLI has one for each directory that it was started in."""
+    home, root = facts.home_of("", ".gemini"), f"{facts.root}{os.sep}"
+    listed = _projects(facts.read(home / "projects.json")).items()
+    inside = [name for directory, name in listed if f"{directory}{os.sep}".startswith(root) and facts.holds(directory)]
+    return [HostFolder(path=home / "tmp" / name / "memory") for name in inside if _is_name(name)]
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
 
 
 def _read(name: str, text: str) -> list[HostNote]:

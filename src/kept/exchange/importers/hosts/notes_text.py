@@ -46,12 +46,16 @@ class HostNote(Struct, frozen=True, kw_only=True):
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
-    """Where a host may keep its notes: the environment, the user's home, the project's root, and a reader of files."""
+    """Where a host may keep its notes: the environment, the user's home and the project's root.
+
+    `read` returns the content of a file, `holds` says if a directory belongs to the project.
+    """
 
     environ: Mapping[str, str]
     user_home: Path
     root: Path
     read: Callable[[Path], bytes]
+    holds: Callable[[str], bool]
 
     def home_of(self, variable: str, folder: str) -> Path:
         """Return the home of a host: where a variable says, or a folder in the user's home."""
