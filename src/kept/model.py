@@ -85,6 +85,7 @@ ALSO = "also"  # in the data of a memory: other words to find it by
 PROPOSAL = "proposal"  # the tag of an unjudged finding
 REJECTED = "rejected"  # the tag of a candidate that repeats a rejected statement: only a person confirms it
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
+OVERRIDES = "overrides"  # in the data of a memory: uids of global memories that do not hold in its project
 
 
 class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect
