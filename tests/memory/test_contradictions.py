@@ -175,3 +175,59 @@ def test_a_warning_contradicts_other_kinds(memory: kept.Kept, kind: str) -> None
     memory.remember("Read feature flags from the database", kind=kind)
     receipt = memory.remember("Never read feature flags from the database", kind="warning")
     assert [one.type for one in receipt.conflicts] == ["contradictory"]
+
+
+# Captured contradictions
+
+STORED = "Tests run before the linter in this repository"
+SAID = "Always run the linter before the tests in this repository."
+
+
+@pytest.fixture
+def hosted(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
+    """A memory whose agents judge findings, with a rule that a session has contradicted."""
+    settings = kept.Settings(backup_daily=False, auto_upkeep=False)
+    with kept.open(home=tmp_path, project="p", clock=clock, settings=settings, origin="user", hosted=True) as memory:
+        memory.remember(STORED, kind="decision")
+        clock.advance(days=1)
+        session = memory.session("s1")
+        session.append("user", SAID)
+        session.append("assistant", "Understood.")
+        session.finish()
+        clock.advance(days=1)
+        yield memory
+
+
+def statements(memory: kept.Kept) -> list[tuple[int, str, int | None]]:
+    return [(one.n, one.text, one.beside) for one in memory.proposals().statements if one.who != "summary"]
+
+
+def test_a_captured_contradiction_is_a_question_for_the_judge_and_not_two_facts(hosted: kept.Kept) -> None:
+    assert [one.type for one in hosted.conflicts()] == ["contradictory"]
+    assert statements(hosted) == [(1, SAID, None), (2, STORED, 1)]
+    begun = str(hosted.briefing())
+    assert STORED in begun
+    assert SAID not in begun
+    asked_for = str(hosted.briefing("Run the linter and the tests in this repository"))
+    assert f'status="unconfirmed candidate" date="2026-03-02">[id:2] {SAID}' in asked_for
+    assert "[⚠ CONFLICT]" in asked_for
+
+
+def test_a_judge_who_drops_the_older_statement_settles_it(hosted: kept.Kept) -> None:
+    asked = hosted.proposals()
+    hosted.judge(asked.code, keep=[1], drop=[2])
+    assert hosted.conflicts() == []
+    briefed = str(hosted.briefing("Run the linter and the tests in this repository"))
+    assert SAID in briefed
+    assert STORED not in briefed
+    hosted.undo()
+    assert statements(hosted) == [(1, SAID, None), (2, STORED, 1)]
+
+
+def test_a_judge_who_keeps_both_says_that_both_hold(hosted: kept.Kept) -> None:
+    asked = hosted.proposals()
+    hosted.judge(asked.code, keep=[1, 2])
+    assert hosted.conflicts() == []
+    briefed = str(hosted.briefing("Run the linter and the tests in this repository"))
+    assert SAID in briefed
+    assert STORED in briefed

@@ -51,7 +51,7 @@ def test_an_answer_about_the_past_says_what_has_ended_since(memory: kept.Kept, c
     found = {hit.ref: hit.until for hit in memory.recall("shop deploys", as_of=then).hits}
     assert found["1"] == "until 3 Nov (replaced by 3)"
     assert found.get("2", "") == ""
-    assert "until 3 Nov (replaced by 3)" in str(memory.briefing("When are deploys of the shop?", as_of=then))
+    assert "until" not in str(memory.briefing("When are deploys of the shop?", as_of=then)), "the text of that day"
 
 
 def test_the_end_is_the_day_on_which_the_later_statement_was_made(memory: kept.Kept, clock: FakeClock) -> None:

@@ -238,11 +238,10 @@ def _brief(
 def _brief_as_of(
     context: Context, situation: Situation, order: Order, as_of: datetime, still_told: StillTold | None
 ) -> Briefing:
-    """Write the briefing from the memory of that moment. Nothing is noted."""
+    """Write the briefing of that moment, without anything that is known since. Nothing is noted."""
     if (refusal := _refusal(context, situation, order)) is not None:
         return refusal
     past, then, at = read.back_at(context, context.readable(), as_of)
-    situation = replace(situation, look=read.dated_view(context, situation.look, is_past=True))
     told = gather(past, situation, then, at, still_told=still_told)
     briefing = compose(told.material, order)
     context.tell_read([entry.memory for section in briefing.sections for entry in section.entries])

@@ -19,7 +19,7 @@ from kept.memory.context import Context, Memories, by_uid
 from kept.memory.session_summary import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
-from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
+from kept.model import LOW_TRUST, Conflict, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
 from kept.tables import PRESETS
@@ -152,6 +152,7 @@ def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> t
     new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
     receipts = pipeline.store(tx, new, place)
     ended = _end_overruled(tx, name, [one.memory for one in receipts if one.memory is not None])
+    _ask_about(tx, receipts)
     return receipts, sum(map(grown_by, receipts)) - withdrawn - ended
 
 
@@ -285,6 +286,21 @@ def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
     spoken = [one for one in new if one.trust == "user" and one.source.origin == "conversation"]
     earlier = _said_in_others(tx, name) if spoken else []
     return sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in earlier)
+
+
+def _ask_about(tx: Transaction, receipts: Sequence[Receipt]) -> None:
+    """Make a finding that contradicts a live memory a proposal: a judge decides, and until then the older one holds."""
+    doubtful = [(one.memory, conflict) for one in receipts if one.memory is not None for conflict in one.conflicts]
+    for memory, conflict in doubtful:
+        new, other = (by_uid(tx, uid) for uid in (memory.uid, _other_side(conflict, memory)))
+        if conflict.type == "ambiguous" or new is None or other is None:
+            continue
+        if not new.is_archived and not other.is_archived and not new.is_proposal and is_finding(new):
+            tx.put(replace(new, tags=(*new.tags, PROPOSAL)), "doubt")
+
+
+def _other_side(conflict: Conflict, memory: Memory) -> str:
+    return conflict.right if conflict.left == memory.uid else conflict.left
 
 
 def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:

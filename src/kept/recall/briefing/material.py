@@ -194,7 +194,7 @@ def collect(
 def _labelled(entries: Sequence[Entry], situation: Situation) -> list[Entry]:
     """Return the entries with notes on their code, those of unmerged branches last."""
     found = [(entry, situation.look(entry.memory)) for entry in entries]
-    noted = [replace(entry, note=own.note, branch=own.branch, until=own.until) for entry, own in found]
+    noted = [replace(entry, note=own.note, branch=own.branch) for entry, own in found]
     return sorted(noted, key=lambda entry: bool(entry.branch))
 
 
