@@ -205,9 +205,9 @@ def statements(memory: kept.Kept) -> list[tuple[int, str, int | None]]:
 def test_a_captured_contradiction_is_a_question_for_the_judge_and_not_two_facts(hosted: kept.Kept) -> None:
     assert [one.type for one in hosted.conflicts()] == ["contradictory"]
     assert statements(hosted) == [(1, SAID, None), (2, STORED, 1)]
-    begun = str(hosted.briefing())
-    assert STORED in begun
-    assert SAID not in begun
+    told_of = [section for section in hosted.briefing().sections if section.name != "summary"]
+    begun = [entry.ref for section in told_of for entry in section.entries]
+    assert begun == ["1"]
     asked_for = str(hosted.briefing("Run the linter and the tests in this repository"))
     assert f'status="unconfirmed candidate" date="2026-03-02">[id:2] {SAID}' in asked_for
     assert "[⚠ CONFLICT]" in asked_for

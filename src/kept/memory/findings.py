@@ -19,9 +19,10 @@ from kept.memory.context import Context, Memories, by_uid
 from kept.memory.session_summary import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
-from kept.model import LOW_TRUST, Conflict, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
+from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
+from kept.recall.pipeline import live_side
 from kept.tables import PRESETS
 from kept.text import fingerprint, sentences, words
 from kept.writing import admit, pipeline
@@ -186,12 +187,16 @@ def is_finding(memory: Memory) -> bool:
 
 def _repeated(tx: Transaction, name: str, reading: _Reading, receipts: Sequence[Receipt]) -> tuple[str, ...]:
     """Return the uids of the memories of others that a session said again."""
-    said = tuple({fingerprint(one.draft.content) for one in reading.ready if isinstance(one, pipeline.Ready)})
-    twins = tx.select(Where(fingerprints=said, scope=None), limit=MOST_FINDINGS) if said else []
-    known = [one for one in twins if name in (one.data or {}).get("sessions", ())]
+    known = [one for one in _twins(tx, reading) if name in (one.data or {}).get("sessions", ())]
     known += [one.memory for one in receipts if one.memory is not None and one.outcome == "strengthened"]
-    uids = [one.uid for one in known if one.source.session != name]
-    return tuple(dict.fromkeys([*uids, *(one.repeats for one in receipts if one.repeats is not None)]))
+    near = [one.repeats for one in receipts if one.repeats is not None]
+    return tuple(dict.fromkeys([*(one.uid for one in known if one.source.session != name), *near]))
+
+
+def _twins(tx: Transaction, reading: _Reading) -> Memories:
+    """Return the live memories with the words of something that was found."""
+    said = {fingerprint(one.draft.content) for one in reading.ready if isinstance(one, pipeline.Ready)}
+    return tx.select(Where(fingerprints=tuple(said), scope=None), limit=MOST_FINDINGS) if said else []
 
 
 def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> None:
@@ -290,17 +295,16 @@ def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
 
 def _ask_about(tx: Transaction, receipts: Sequence[Receipt]) -> None:
     """Make a finding that contradicts a live memory a proposal: a judge decides, and until then the older one holds."""
-    doubtful = [(one.memory, conflict) for one in receipts if one.memory is not None for conflict in one.conflicts]
-    for memory, conflict in doubtful:
-        new, other = (by_uid(tx, uid) for uid in (memory.uid, _other_side(conflict, memory)))
-        if conflict.type == "ambiguous" or new is None or other is None:
-            continue
-        if not new.is_archived and not other.is_archived and not new.is_proposal and is_finding(new):
-            tx.put(replace(new, tags=(*new.tags, PROPOSAL)), "doubt")
+    for memory in (one.memory for one in receipts if one.memory is not None and _is_doubtful(tx, one)):
+        now = by_uid(tx, memory.uid)
+        if now is not None and is_finding(now) and not now.is_proposal:
+            tx.put(replace(now, tags=(*now.tags, PROPOSAL)), "doubt")
 
 
-def _other_side(conflict: Conflict, memory: Memory) -> str:
-    return conflict.right if conflict.left == memory.uid else conflict.left
+def _is_doubtful(tx: Transaction, receipt: Receipt) -> bool:
+    """Return True if a finding contradicts another memory, and both are live."""
+    clear = [one for one in receipt.conflicts if one.type != "ambiguous"]
+    return any(live_side(one.left, [tx]) and live_side(one.right, [tx]) for one in clear)
 
 
 def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:

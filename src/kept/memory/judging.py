@@ -178,18 +178,21 @@ def _rivals(reader: Reader, found: Memories) -> dict[str, Memories]:
 
     Those that it contradicts come first, then those that it overrules, then the likest.
     """
+    pairs: dict[str, tuple[Memory, Memory]] = {}
+    for one, other in _likely_rivals(reader, found):
+        if other.source.session != one.source.session and not _stands_apart(other):
+            pairs.setdefault(other.uid, (one, other))
+    rivals: dict[str, Memories] = {}
+    for one, other in [*pairs.values()][:MOST_RIVALS]:
+        rivals.setdefault(one.ref, []).append(other)
+    return rivals
+
+
+def _likely_rivals(reader: Reader, found: Memories) -> list[tuple[Memory, Memory]]:
     known = Known(reader, found)
     contradicted = [(one, other) for one in found for other in _contradicted_by(reader, one)]
     sure = [(one, other) for one in found for other in known.alike(one) if _may_end(one, other)]
-    alike = [(one, other) for one in found for other in _likest(reader, one)]
-    by_uid: dict[str, tuple[Memory, Memory]] = {}
-    for one, other in (*contradicted, *sure, *alike):
-        if other.source.session != one.source.session and not _stands_apart(other):
-            by_uid.setdefault(other.uid, (one, other))
-    rivals: dict[str, Memories] = {}
-    for one, other in [*by_uid.values()][:MOST_RIVALS]:
-        rivals.setdefault(one.ref, []).append(other)
-    return rivals
+    return [*contradicted, *sure, *((one, other) for one in found for other in _likest(reader, one))]
 
 
 def _contradicted_by(reader: Reader, one: Memory) -> Memories:
@@ -364,7 +367,7 @@ def _hold_all(context: Context, asked: JudgeList, answer: Answer) -> dict[int, M
 
 
 def _settle_conflicts(context: Context, storage: Storage, held: Set[str]) -> None:
-    """Settle the contradictions of which a judge keeps both sides: both hold."""
+    """Settle a contradiction if a judge keeps both sides: both hold."""
 
     def work(tx: Transaction) -> None:
         for conflict in tx.all(Conflict):

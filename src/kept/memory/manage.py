@@ -24,7 +24,7 @@ MAX_OTHERS = 50  # words that one word stands for
 
 
 def conflicts(context: Context, *, resolved: bool) -> Conflicts:
-    """The open contradictions, in which both memories are live; with `resolved`, all of them."""
+    """List the open contradictions between live memories; with `resolved`, all contradictions."""
     with looking(context.readable()) as readers:
         found = [conflict for reader in readers for conflict in reader.all(Conflict)]
         if resolved:

@@ -12,11 +12,10 @@ from typing import Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.freshness import UNKNOWN
 from kept.memory.context import Comparer, Context, Memories, Ref, Storages
 from kept.memory.receipts import body, explain, latencies_of, past_latencies, save_notes, slow_mark
 from kept.memory.standing import CodeView
-from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
+from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
 from kept.ports import Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
@@ -47,12 +46,10 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
     storages, now = context.readable(), context.now()
     if as_of is not None:
         recalled = answer_as_of(context, request, storages, as_of)
-        recalled = replace(recalled, hits=_dated(context, recalled.hits, is_past=True))
         context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
         return recalled
     recalled = answer(context, request, storages, now)
-    hits_here = CodeView(context).labelled(recalled.hits)
-    recalled = replace(recalled, hits=_dated(context, hits_here) if request.scope == "archive" else hits_here)
+    recalled = replace(recalled, hits=CodeView(context).labelled(recalled.hits))
     hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
@@ -69,13 +66,6 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
-
-
-def _dated(context: Context, hits: Sequence[Hit], *, is_past: bool = False) -> tuple[Hit, ...]:
-    """Return hits with the end of those that no longer hold. `is_past`: they are read as they were."""
-    from kept.memory.endings import DatedView  # only the archive and the past have endings
-
-    return DatedView(context, lambda _: UNKNOWN, is_past=is_past).dated(hits)
 
 
 def _is_any_read_only(storages: Storages) -> bool:

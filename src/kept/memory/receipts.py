@@ -197,7 +197,7 @@ def was_degraded(reader: Reader) -> bool:
 
 
 def past_latencies(reader: Reader) -> list[float]:
-    """How long the last recalls took by their receipts, in ms, the newest last."""
+    """Return how long the last recalls took by their receipts, in ms, the newest last."""
     bodies = [body for _, _, body in reader.receipts_of(None, limit=RING)]
     return [body["took_ms"] for body in reversed(bodies) if body.get("took_ms")]
 

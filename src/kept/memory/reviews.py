@@ -142,16 +142,21 @@ def apply_decisions(context: Context, decisions: Iterable[Decision | str]) -> Me
     for one in found:
         _check_successor(context, one)
     changed = {one.memory.uid: _promote(context, one.memory) for one in found if one.is_promotion}
-    here = [one for one in found if not one.is_promotion and not one.is_across]
-    storages = {one.storage.space: one.storage for one in here}
     across = [one for one in found if one.is_across]
     with context.together() if across else nullcontext():
-        stamp = context.stamp(shared=GLOBAL in storages)
-        for storage in global_first(storages.values()):
-            changed |= _carry_out_in(context, storage, [one for one in here if one.storage is storage], stamp)
-        for one in across:
-            changed[one.memory.uid] = _resolve_across(context, one)
+        changed |= _carry_out_here(context, [one for one in found if not one.is_promotion and not one.is_across])
+        changed |= {one.memory.uid: _resolve_across(context, one) for one in across}
     return [changed[one.memory.uid] for one in found]
+
+
+def _carry_out_here(context: Context, found: "Sequence[_Found]") -> dict[str, Memory]:
+    """Carry out the decisions about memories of one space each, as one group. Returns the changed memories by uid."""
+    storages = {one.storage.space: one.storage for one in found}
+    stamp = context.stamp(shared=GLOBAL in storages)
+    changed: dict[str, Memory] = {}
+    for storage in global_first(storages.values()):
+        changed |= _carry_out_in(context, storage, [one for one in found if one.storage is storage], stamp)
+    return changed
 
 
 def _resolve_across(context: Context, found: "_Found") -> Memory:

@@ -337,7 +337,7 @@ class OpenSession(Handle):
 
     @verb("session.findings")
     def findings(self) -> Memories:
-        """The findings of this session, newest first; in a fork also those of the messages that it began with."""
+        """Return the findings of this session, newest first; of a fork also those of the messages it began with."""
         with self._storage.reading() as reader:
             session = reader.session(self.id)
             found = [] if session is None else [*said_in(reader, session), *inherited_by(reader, session)]

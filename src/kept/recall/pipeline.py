@@ -66,7 +66,7 @@ def _best_confidence(hits: Sequence[Hit], *, takes_summaries: bool) -> float:
 
 
 def _conflicts_of(chosen: Sequence[Hit], readers: Sequence[Reader]) -> tuple[Conflict, ...]:
-    """Return the open conflicts of the hits of an answer, in which both sides are live."""
+    """Return the open conflicts of the hits of an answer, if both sides are live."""
     uids = {hit.memory.uid for hit in chosen}
     found = [conflict for reader in readers for conflict in open_conflicts(reader, uids)]
     return tuple(one for one in found if all(uid in uids or live_side(uid, readers) for uid in (one.left, one.right)))
@@ -88,15 +88,14 @@ def _as_decided_here(hits: Sequence[Hit], readers: Sequence[Reader]) -> tuple[li
 
 def overridden(uids: Set[str], readers: Sequence[Reader]) -> dict[str, Memory]:
     """Map the global memories that do not hold in this project to its live memories that hold instead."""
-    found: dict[str, Memory] = {}
-    for conflict in (one for reader in readers if uids for one in reader.all(Conflict)):
-        for uid, other in ((conflict.left, conflict.right), (conflict.right, conflict.left)):
-            if conflict.resolved_at is None or uid not in uids:
-                continue
-            memory = live_side(other, readers)
-            if memory is not None and uid in (memory.data or {}).get(OVERRIDES, ()):
-                found[uid] = memory
-    return found
+    settled = [one for reader in readers if uids for one in reader.all(Conflict) if one.resolved_at is not None]
+    sides = [side for one in settled for side in ((one.left, one.right), (one.right, one.left))]
+    instead = {uid: live_side(other, readers) for uid, other in sides if uid in uids}
+    return {uid: memory for uid, memory in instead.items() if memory is not None and _overrides(memory, uid)}
+
+
+def _overrides(memory: Memory, uid: str) -> bool:
+    return uid in (memory.data or {}).get(OVERRIDES, ())
 
 
 def overruled_by(memory: Memory) -> str:

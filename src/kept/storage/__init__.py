@@ -136,15 +136,14 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]"
     `deep`: compare every memory, not only a sample, with its words and its whole history.
     """
     if _is_json(path):
-        from kept.storage import jsonfile  # an engine that no other one needs
-
-        return jsonfile.examine(path)
+        examined: list[Finding] = _json().examine(path)
+        return examined
     findings: list[Finding] = _sqlite().rare_verbs().examine(path, now=now, deep=deep)
     return findings
 
 
 def repair(path: Path, *, now: datetime) -> "list[Finding]":
-    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup.
+    """Repair a file in place as far as possible, and report the repairs, the losses and the need for a backup.
 
     A JSON file is written whole with its next change, so it needs no repair.
     """
@@ -156,11 +155,17 @@ def repair(path: Path, *, now: datetime) -> "list[Finding]":
 
 def _portable(path: Path | None, space: str | None, write_wait_s: float) -> Storage:
     """Open a space in a JSON file; without a path in memory alone."""
-    from kept.storage import inmemory, jsonfile  # two engines, which no other one needs
-
     if path is None:
-        return inmemory.InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
-    return jsonfile.JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+        in_memory: Storage = _json().InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+        return in_memory
+    in_file: Storage = _json().JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    return in_file
+
+
+def _json() -> ModuleType:
+    from kept.storage import jsonfile  # with the storage in memory: two engines, which no other one needs
+
+    return jsonfile
 
 
 def _sqlite() -> ModuleType:

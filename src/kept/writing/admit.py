@@ -187,7 +187,7 @@ def is_worth_promoting(memory: Memory, preset: Preset) -> bool:
 
 
 def promoted(memory: Memory, at: datetime, *, session: str | None = None) -> Memory:
-    """The finding as a memory of the project. `session`: the one that promoted it, at its end or by repeating it."""
+    """Return the finding as a memory of the project. `session` promoted it, at its end or by repeating it."""
     data = memory.data if session is None else {**(memory.data or {}), PROMOTED_IN: session}
     return replace(memory, tier="project", data=data, updated_at=at)
 

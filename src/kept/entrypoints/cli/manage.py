@@ -219,15 +219,20 @@ def review_command(
                 invocation.answer(msgspec.to_builtins(review) | {"findings": findings}, _review_lines(review))
                 return
             chosen = _asked(review, invocation)
-        before = memory.conflicts()
-        changed = memory.reviews.apply(chosen)
-        left = {conflict.ref for conflict in memory.conflicts()}
-        settled = [conflict for conflict in before if conflict.ref not in left]
-        done = [
-            _applied_line(decision, one, _settled_sides(memory, one, settled))
-            for decision, one in zip(chosen, changed, strict=True)
-        ]
-    _answer_applied(invocation, chosen, changed, done)
+        changed, lines = _applied(memory, chosen)
+    _answer_applied(invocation, chosen, changed, lines)
+
+
+def _applied(memory: Kept, chosen: Sequence[Decision]) -> tuple[Sequence[Memory], list[Line]]:
+    """Carry out decisions. Returns the changed memories, and a line for each."""
+    before = memory.conflicts()
+    changed = memory.reviews.apply(chosen)
+    left = {conflict.ref for conflict in memory.conflicts()}
+    settled = [conflict for conflict in before if conflict.ref not in left]
+    return changed, [
+        _applied_line(decision, one, _settled_sides(memory, one, settled))
+        for decision, one in zip(chosen, changed, strict=True)
+    ]
 
 
 def _proposed(review: Review, invocation: Invocation, *, yes: bool) -> list[Decision]:
@@ -306,7 +311,7 @@ def _settled_sides(memory: Kept, one: Memory, settled: Sequence[Conflict]) -> li
 
 
 def _applied_line(decision: Decision, memory: Memory, settled: Sequence[str]) -> Line:
-    """Say what became of a decision. Keeping both sides of a contradiction names the other one."""
+    """Describe a decision that was carried out. Keeping both sides of a contradiction names the other one."""
     if decision.by and not memory.is_archived:  # a global memory, which a project's overrules there
         return (name_of(memory), f" stays for other projects; in this one [id:{decision.by}] holds.")
     if decision.action == "keep" and settled:

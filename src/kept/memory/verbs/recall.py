@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.memory import everywhere, read, receipts
+from kept.memory import endings, everywhere, read, receipts
 from kept.memory.context import Context
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
@@ -78,7 +78,9 @@ def recall(context: Context, asked: Recall) -> Recalled:
             hint="Leave out one of them.",
         )
     ask = everywhere.recall if asked.all_projects else read.recall
-    return ask(context, request, as_of=asked.as_of)
+    recalled = ask(context, request, as_of=asked.as_of)
+    is_past = asked.as_of is not None
+    return endings.dated(context, recalled, is_past=is_past) if is_past or asked.scope == "archive" else recalled
 
 
 def why(context: Context, asked: Why) -> Explained:
