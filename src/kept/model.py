@@ -87,6 +87,7 @@ REJECTED = "rejected"  # the tag of a candidate that repeats a rejected statemen
 ASKED = "asked"  # the tag of a candidate that may belong to another project: only a person confirms it
 NOTE_OF = "note_of"  # in the data of a memory: the agent whose own memory says it in a note
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
+OVERRIDES = "overrides"  # in the data of a memory: uids of global memories that do not hold in its project
 
 
 class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect

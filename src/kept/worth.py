@@ -90,7 +90,7 @@ MEMORY_FACTORS: Mapping[str, Factor] = {
 
 
 def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: datetime | None = None) -> bool:
-    """Whether being delivered now counts as a use: once a day (C19: also on the day it was written).
+    """Return True if being delivered now counts as a use: once a day (C19: also on the day it was written).
 
     Delivered to a session that began at `since`: once in it, and never to the one that wrote it.
     """

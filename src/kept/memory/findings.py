@@ -22,6 +22,7 @@ from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, NOTE_OF, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
+from kept.recall.pipeline import live_side
 from kept.tables import PRESETS
 from kept.text import fingerprint, sentences, words
 from kept.writing import admit, pipeline
@@ -154,6 +155,7 @@ def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> t
     new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
     receipts = pipeline.store(tx, new, place)
     ended = _end_overruled(tx, name, [one.memory for one in receipts if one.memory is not None])
+    _ask_about(tx, receipts)
     return receipts, sum(map(grown_by, receipts)) - withdrawn - ended
 
 
@@ -187,12 +189,16 @@ def is_finding(memory: Memory) -> bool:
 
 def _repeated(tx: Transaction, name: str, reading: _Reading, receipts: Sequence[Receipt]) -> tuple[str, ...]:
     """Return the uids of the memories of others that a session said again."""
-    said = tuple({fingerprint(one.draft.content) for one in reading.ready if isinstance(one, pipeline.Ready)})
-    twins = tx.select(Where(fingerprints=said, scope=None), limit=MOST_FINDINGS) if said else []
-    known = [one for one in twins if name in (one.data or {}).get("sessions", ())]
+    known = [one for one in _twins(tx, reading) if name in (one.data or {}).get("sessions", ())]
     known += [one.memory for one in receipts if one.memory is not None and one.outcome == "strengthened"]
-    uids = [one.uid for one in known if one.source.session != name]
-    return tuple(dict.fromkeys([*uids, *(one.repeats for one in receipts if one.repeats is not None)]))
+    near = [one.repeats for one in receipts if one.repeats is not None]
+    return tuple(dict.fromkeys([*(one.uid for one in known if one.source.session != name), *near]))
+
+
+def _twins(tx: Transaction, reading: _Reading) -> Memories:
+    """Return the live memories with the words of something that was found."""
+    said = {fingerprint(one.draft.content) for one in reading.ready if isinstance(one, pipeline.Ready)}
+    return tx.select(Where(fingerprints=tuple(said), scope=None), limit=MOST_FINDINGS) if said else []
 
 
 def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> None:
@@ -287,6 +293,20 @@ def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
     spoken = [one for one in new if one.trust == "user" and one.source.origin == "conversation"]
     earlier = _said_in_others(tx, name) if spoken else []
     return sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in earlier)
+
+
+def _ask_about(tx: Transaction, receipts: Sequence[Receipt]) -> None:
+    """Make a finding that contradicts a live memory a proposal: a judge decides, and until then the older one holds."""
+    for memory in (one.memory for one in receipts if one.memory is not None and _is_doubtful(tx, one)):
+        now = by_uid(tx, memory.uid)
+        if now is not None and is_finding(now) and not now.is_proposal:
+            tx.put(replace(now, tags=(*now.tags, PROPOSAL)), "doubt")
+
+
+def _is_doubtful(tx: Transaction, receipt: Receipt) -> bool:
+    """Return True if a finding contradicts another memory, and both are live."""
+    clear = [one for one in receipt.conflicts if one.type != "ambiguous"]
+    return any(live_side(one.left, [tx]) and live_side(one.right, [tx]) for one in clear)
 
 
 def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:

@@ -15,7 +15,6 @@ from msgspec import structs
 from kept import journal
 from kept.memory import read
 from kept.memory.context import Context, Storages
-from kept.memory.endings import DatedView
 from kept.model import SMALL_NOUNS, Memory, Message, Recalled, Record, Session, Task, replace
 from kept.ports import ANYWHERE, Reader, Storage
 from kept.recall import Request
@@ -42,7 +41,6 @@ def recall(context: Context, request: Request, as_of: datetime) -> Recalled:
     """Answer a question of the caller from the memory of a moment. Nothing is noted."""
     request = read.as_asked(request)
     recalled = answer_as_of(context, request, context.readable(), as_of)
-    recalled = replace(recalled, hits=DatedView(context, is_past=True).dated(recalled.hits))
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     return recalled
 

@@ -1,4 +1,4 @@
-"""The record of a session (C9): its summary, its findings, and which of them are in the project's memory now.
+"""The record of a session (C9): its summary, its findings, and their place in the project's memory now.
 
 A finding is one memory, however many sessions say it: `Session.findings` names also those that another session was the
 first to say. Rule: a record follows the memories. It shows their present state, and nothing that was forgotten.

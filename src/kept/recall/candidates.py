@@ -127,15 +127,22 @@ class Latencies:
 
         A quick recall alone changes nothing, so that the only one of a process need not read the others.
         """
-        is_needed = self._n_noted or self.is_degraded or took_ms >= HEALTHY_MS
-        if is_needed and not self._is_whole:
-            self._ring = deque(before(), maxlen=RING) or self._ring
-            self._is_whole = True
+        if self._n_noted or self.is_degraded or took_ms >= HEALTHY_MS:
+            self._complete(before)
         self._ring.append(took_ms)
         self._n_noted += 1
+        if self._is_whole:
+            self._judge()
+
+    def _complete(self, before: Callable[[], Sequence[float]]) -> None:
+        if not self._is_whole:
+            self._ring = deque(before(), maxlen=RING) or self._ring
+            self._is_whole = True
+
+    def _judge(self) -> None:
         # Mostly all are quick, and then the slowest tells as much, in a tenth of the time.
         p95 = self.p95_ms() if max(self._ring) >= HEALTHY_MS else 0.0
-        if p95 is not None and self._is_whole and (p95 > TOO_SLOW_MS or p95 < HEALTHY_MS):
+        if p95 is not None and (p95 > TOO_SLOW_MS or p95 < HEALTHY_MS):
             self.is_degraded = p95 > TOO_SLOW_MS
 
     def p95_ms(self) -> float | None:

@@ -149,7 +149,7 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]"
 
 
 def repair(path: Path, *, now: datetime) -> "list[Finding]":
-    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup.
+    """Repair a file in place as far as possible, and report the repairs, the losses and the need for a backup.
 
     A JSON file is written whole with its next change, so it needs no repair.
     """

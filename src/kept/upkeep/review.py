@@ -81,14 +81,17 @@ def review(
     now: datetime,
     rules: ReviewRules,
     look: Look = lambda _: UNKNOWN,
+    *,
+    rivals: Sequence[Memory] = (),
 ) -> list[ReviewFinding]:
     """Find everything to decide about: proposals, contradictions, repetitions, then the rest, worth least first.
 
-    Memories whose code is gone come before the rest, and those whose code has changed last.
+    Memories whose code is gone come before the rest, and those whose code has changed last. `rivals` are memories of
+    another space that these contradict.
     """
     proposals = [_proposal(memory) for memory in memories if PROPOSED in memory.tags]
     asked = _uids_of(proposals)
-    found = list(_one_at_a_time([*_contradictions(memories, conflicts), *_repetitions(memories)]))
+    found = list(_one_at_a_time([*_contradictions([*memories, *rivals], conflicts), *_repetitions(memories)]))
     in_pairs = _uids_of(found)
     outdated, altered = _of_code(_besides(memories, asked | in_pairs), look)
     judged = asked | in_pairs | _uids_of(outdated)

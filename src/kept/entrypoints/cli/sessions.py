@@ -79,13 +79,13 @@ def show_session(invocation: Invocation, *, window: bool, limit: int | None, onl
     """Show the messages, the summary and the findings of a session; at a terminal, page by page."""
     with invocation.open() as memory:
         asked = _asked(RECORD, given, invocation, memory)
-        if only_findings:
-            record = memory.perform(RECORD, asked)
-            invocation.answer(record, [*_record_lines(record)], is_long=True)
-            return
+        record = memory.perform(RECORD, asked)
         session = memory.session(asked.session)
         messages = list(session.window().messages) if window else session.messages()
-        summary, findings = memory.perform(RECORD, asked)["summary"], memory.perform(FINDINGS, asked)
+        summary, findings = record["summary"], memory.perform(FINDINGS, asked)
+    if only_findings:
+        invocation.answer(record, [*_record_lines(record)], is_long=True)
+        return
     messages = messages[-limit:] if limit is not None else messages
     document = {
         "id": asked.session,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kept.entrypoints.answers import NO_LIST, answer_lines
 from kept.entrypoints.mcp.calls import Call, MemoryTool
 from kept.entrypoints.wording import receipt_lines
-from kept.errors import InvalidInput, NotAllowed
+from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory import verbs
 from kept.memory.brief import hit_line, memory_line, trust_mark
 from kept.memory.judge_lists import JudgeList, Judgement
@@ -160,9 +160,17 @@ def _explained(_call: Call, explained: Explained) -> str:
 def _conflicting(call: Call, found: Sequence[Conflict]) -> str:
     lines = []
     for conflict in found:
-        sides = [memory_line(call.memory.get(uid)) for uid in (conflict.left, conflict.right)]
+        sides = [_side(call, uid) for uid in (conflict.left, conflict.right)]
         lines += [f"{conflict.ref} ({conflict.type}):", *sides]
     return "\n".join(lines) or "No memories contradict each other."
+
+
+def _side(call: Call, uid: str) -> str:
+    """Return one side of a contradiction; of a settled one it may be forgotten or erased."""
+    try:
+        return memory_line(call.memory.get(uid))
+    except NotFound as error:
+        return error.message
 
 
 def _asked(_call: Call, found: JudgeList) -> str:

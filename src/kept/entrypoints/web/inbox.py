@@ -22,7 +22,7 @@ from kept.entrypoints.web.rows import differing, find, said_in
 from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
 from kept.memory.reviews import ReviewFinding
-from kept.model import Memory
+from kept.model import GLOBAL, Memory
 
 if TYPE_CHECKING:
     from kept.memory.look import ProjectState
@@ -202,15 +202,25 @@ def _side(memory: Kept, one: Memory, other: Memory | None, *, is_proposed: bool)
     }
 
 
+def _why_it_wins(one: Memory, other: Memory) -> str:
+    """Say why one of two that contradict each other is proposed: as `upkeep.review` orders them."""
+    if one.status == "pinned":
+        return f"{one.ref} is pinned"
+    if one.trust == "user" != other.trust:
+        return f"A person said {one.ref}"
+    return f"{one.ref} is the later word"
+
+
 def _sentence(finding: ReviewFinding) -> str:
     """The reason, and what the proposal would do."""
     proposed, one, other = finding.proposed, finding.memory, finding.beside
     why = finding.why[:1].upper() + finding.why[1:]
     if proposed.action == "supersede" and other is not None:
         if finding.reasons[0] == "conflict":
-            why = f"{other.ref} is pinned." if other.status == "pinned" else f"{other.ref} is the later word"
-            why += ", and a person said it." if other.trust == "user" != one.trust else "."
-        return f"{why.rstrip('.')}. {one.ref} would go to the archive, superseded by {other.ref}."
+            why = _why_it_wins(other, one)
+        if one.space != other.space == GLOBAL or one.space == other.space:
+            return f"{why.rstrip('.')}. {one.ref} would go to the archive, superseded by {other.ref}."
+        return f"{why.rstrip('.')}. {one.ref} would stay for other projects; in this one {other.ref} would hold."
     ends = {
         "keep": "It would count as confirmed.",
         "archive": "It would go to the archive, where a search of the archive still finds it.",

@@ -5,13 +5,12 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.memory import everywhere, past, read, receipts
+from kept.memory import endings, everywhere, past, read, receipts
 from kept.memory.context import Context
-from kept.memory.endings import DatedView
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import Agent, AsOf, FilesAtHand, FloorName, Kinds, Query, Since, Tags, Until, about
-from kept.model import Recalled, replace
+from kept.model import Recalled
 from kept.recall import MOST_HITS, RecallScope, Request
 from kept.tables import PROFILES
 
@@ -78,14 +77,14 @@ def recall(context: Context, asked: Recall) -> Recalled:
             "as_of and follow cannot be combined: the journal does not say what was recalled together.",
             hint="Leave out one of them.",
         )
+    is_past = asked.as_of is not None
     if asked.all_projects:
-        return everywhere.recall(context, request, as_of=asked.as_of)
-    if asked.as_of is not None:
-        return past.recall(context, request, asked.as_of)
-    recalled = read.recall(context, request)
-    if asked.scope != "archive":
-        return recalled
-    return replace(recalled, hits=DatedView(context).dated(recalled.hits))
+        recalled = everywhere.recall(context, request, as_of=asked.as_of)
+    elif asked.as_of is not None:
+        recalled = past.recall(context, request, asked.as_of)
+    else:
+        recalled = read.recall(context, request)
+    return endings.dated(context, recalled, is_past=is_past) if is_past or asked.scope == "archive" else recalled
 
 
 def why(context: Context, asked: Why) -> Explained:
