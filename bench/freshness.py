@@ -182,7 +182,7 @@ def _count(counts: Counter[str], state: str, *, is_there: bool, home: str, was: 
         return
     if home != was:
         counts["elsewhere"] += 1
-        counts["elsewhere, and followed"] += is_there and state == ("moved" if is_same else "changed")
+        counts["elsewhere, and followed"] += is_there and state in ("moved", "changed")
     counts["same" if is_same else "changed"] += 1
     counts["told as changed"] += state == "changed"
     counts["told as changed, and same"] += is_same and state == "changed"

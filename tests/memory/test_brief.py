@@ -70,7 +70,7 @@ def reasons(briefing: Briefing) -> dict[str, str]:
 def test_the_parameters_of_briefing() -> None:
     assert list(inspect.signature(kept.Kept.briefing).parameters)[1:] == [
         *("prompt", "budget_tokens", "remaining_tokens", "style", "files", "session", "task", "shares", "head_tail"),
-        *("max_chars", "floor"),
+        *("max_chars", "floor", "as_of"),
     ]
 
 

@@ -17,7 +17,6 @@ from kept.freshness import (
     CODE,
     UNKNOWN,
     Code,
-    FileText,
     Here,
     Standing,
     anchors_for,

@@ -74,7 +74,7 @@ class WorkTree(NamedTuple):
         return told or next((name for name in MAIN_BRANCHES if self.commit_of(f"refs/heads/{name}")), "")
 
     def has_begun_at(self, branch: str, commit: str) -> bool:
-        """Return True if a branch has no commit after the one it began at: the last of main, or the first of its log."""
+        """Return True if a branch has no commit yet: it stands at the last one of main, or where its log begins."""
         main = self.main_branch()
         if not branch or branch == main or ".." in branch.split("/"):
             return False

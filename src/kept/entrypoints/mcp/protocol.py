@@ -42,7 +42,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "memory_store": (
         "Store one fact for later sessions: a decision and its reason, a correction or preference of the user, an "
         "error with its fix, a command that works, a convention, a pitfall. One fact per call, understandable "
-        "on its own. Repeating a stored fact strengthens it; a contradiction is reported. tier global is for what "
+        "on its own. A contradiction is reported. tier global is for what "
         "holds in every project; a person is asked."
     ),
     "memory_query": (
@@ -51,10 +51,10 @@ DESCRIPTIONS: Mapping[str, str] = {
     ),
     "memory_reinforce": "Mark a memory as helpful after it helped you: it will rank higher.",
     "memory_demote": "Mark a memory as wrong, stale or irrelevant: it will rank lower. It is not deleted.",
-    "memory_update": "Correct the text of a memory. It keeps its id and its rating. Give the whole new text.",
+    "memory_update": "Correct the text of a memory. It keeps its id and its rating.",
     "memory_briefing": (
         "What an agent should know before it starts: pinned memories, what fits the task, conflicts, open tasks, the "
-        "last session. Call it at the start of a session if nothing of the kind is in your context, and after a "
+        "last session. Call it at the start of a session unless your context has it, and after a "
         "compaction."
     ),
     "memory_judge": "Answer a list of statements that Kept gave you.",
