@@ -10,7 +10,6 @@ that makes it. In the history of this clone it is the syntax tree of the functio
 
 import argparse
 import ast
-import json
 import os
 import random
 import shutil
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import kept
+from bench.measure import Bar, options, report, table
 from kept import Kept
 from kept.freshness import code_of
 
@@ -182,7 +182,7 @@ def _count(counts: Counter[str], state: str, *, is_there: bool, home: str, was: 
         return
     if home != was:
         counts["elsewhere"] += 1
-        counts["elsewhere, and followed"] += is_there and state == ("moved" if is_same else "changed")
+        counts["elsewhere, and followed"] += is_there and state in ("moved", "changed")
     counts["same" if is_same else "changed"] += 1
     counts["told as changed"] += state == "changed"
     counts["told as changed, and same"] += is_same and state == "changed"
@@ -261,7 +261,7 @@ def compare(
 
 
 def briefing_ms(source: Path, times: int) -> dict[str, float]:
-    """Return the median time of a briefing over fifty memories of files that were touched: in a clone, and without git.
+    """Return the median processor time of a briefing over fifty memories of touched files: in a clone, and without git.
 
     Both have the same files and memories, and take turns.
     """
@@ -286,9 +286,9 @@ def briefing_ms(source: Path, times: int) -> dict[str, float]:
                 os.utime(root / path)
         for _ in range(times):
             for name, memory in opened.items():
-                started = time.perf_counter()
+                started = time.process_time()
                 memory.briefing("Which ferry rule holds for all harbours?", budget_tokens=4000)
-                took[name].append((time.perf_counter() - started) * 1000)
+                took[name].append((time.process_time() - started) * 1000)
     return {name: round(sorted(own)[len(own) // 2], 2) for name, own in took.items()}
 
 
@@ -342,26 +342,43 @@ def shares(counts: Counter[str]) -> dict[str, float]:
     }
 
 
-def main() -> None:
+def bars_of(found: Mapping[str, Mapping[str, float]], took: Mapping[str, float]) -> list[Bar]:
+    """Return the promised figures of each history as shares of errors, and the time that anchors cost a briefing."""
+    bars = [Bar("ms of processor time that anchors add to a briefing", took["with anchors"] - took["without git"], 10)]
+    for name, own in found.items():
+        bars += [
+            Bar(f"{name}: % of deleted code not told as gone", 100 - own.get("deleted_told_as_gone", 100), 0),
+            Bar(f"{name}: % of moved code not followed", 100 - own.get("renamed_or_moved_followed", 100), 0),
+            Bar(f"{name}: % of false changes", own.get("false_changed", 0), 20),
+            Bar(
+                f"{name}: % of unchanged symbols in changed files told as changed",
+                100 - own.get("same_in_a_changed_file_told_as_such", 100),
+                10,
+            ),
+        ]
+    return bars
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tiny", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    parser.add_argument("--commits", type=int, default=200, help="of each generated history")
+    parser.add_argument("--histories", type=int, default=3, help="generated histories")
+    given = options(parser, tiny={"commits": 20, "histories": 1})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         counts = {
-            f"generated {seed}": measure_generated(folder, 20 if asked.tiny else 200, seed)
-            for seed in range(1 if asked.tiny else 3)
+            f"generated {seed}": measure_generated(folder, given.commits, seed) for seed in range(given.histories)
         }
-        if not asked.tiny:
+        if not given.tiny:
             counts["this clone"] = measure_clone(folder)
-        took = briefing_ms(folder / "generated-0", times=5 if asked.tiny else 40)
-    found = {
-        **{name: {**shares(own), "counts": dict(own)} for name, own in counts.items() if own},
-        "briefing_ms": took,
-    }
-    print(json.dumps(found, indent=None if asked.json else 2))
+        took = briefing_ms(folder / "generated-0", times=5 if given.tiny else 40)
+    found = {name: shares(own) for name, own in counts.items() if own}
+    head = ["history", *dict.fromkeys(figure for own in found.values() for figure in own)]
+    lines = [[name, *(own.get(figure, "") for figure in head[1:])] for name, own in found.items()]
+    text = table("Told states and the truth, in percent", head, lines)
+    figures = {name: {**own, "counts": dict(counts[name])} for name, own in found.items()}
+    return report(text, bars_of(found, took), {**figures, "briefing_ms": took}, given)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

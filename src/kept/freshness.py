@@ -278,7 +278,7 @@ def _notes(anchor: CodeAnchor, state: State) -> list[str]:
 def digest_of(content: str, path: str, symbol: str) -> str | None:
     """Return the hash of a file, or of a symbol in it; None if the file does not define the symbol.
 
-    Of source code, line breaks, blanks, quotation marks, last commas and whole lines of comments do not count.
+    Of source code, layout, quotation marks, last commas and whole lines of comments do not count.
     """
     suffix = suffix_of(path)
     is_indented = suffix in _INDENTED
@@ -289,11 +289,27 @@ def digest_of(content: str, path: str, symbol: str) -> str | None:
             return None
         content = "\n".join(blocks)
     if is_code:
-        content = "".join(_COMMENTS[is_indented].sub("", content).split()).replace("'", '"')
-        content = _LAST_COMMA.sub("", content)
+        content = _COMMENTS[is_indented].sub("", content)
+        content = _nested(content) if is_indented else "".join(content.split())
+        content = _LAST_COMMA.sub("", content.replace("'", '"'))
     else:
         content = "\n".join(line.rstrip() for line in content.splitlines())
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).hexdigest()
+
+
+def _nested(content: str) -> str:
+    """Return Python without its layout: each statement with its depth, however wide the indentation is."""
+    widths: list[int] = []
+    parts: list[str] = []
+    n_open = 0  # brackets; a line inside of them goes on with a statement
+    for line in filter(str.strip, content.expandtabs().split("\n")):
+        if n_open <= 0:
+            width = len(line) - len(line.lstrip())
+            widths = [*(one for one in widths if one < width), width]
+            parts.append(f"\n{len(widths)} ")
+        n_open = max(0, n_open) + sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        parts.append("".join(line.split()))
+    return "".join(parts)
 
 
 def suffix_of(path: str) -> str:

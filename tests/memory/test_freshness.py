@@ -234,6 +234,16 @@ def test_a_symbol_is_compared_without_its_neighbours_in_five_languages(suffix: s
             assert digest_of(source.replace(mark, mark.replace("e", "E")), path, "load") != known
 
 
+def test_layout_does_not_count_and_nesting_does() -> None:
+    source = "def load(cars):\n    if cars:\n        start(cars, 1)\n        go()\n    return cars\n"
+    known = digest_of(source, "x.py", "load")
+    wide = source.replace("    ", "  ").replace("(cars, 1)", "(\n            cars,\n            1,\n        )")
+    assert digest_of(wide, "x.py", "load") == known
+    method = "class Ferry:\n" + "".join(f"    {line}\n" for line in source.splitlines())
+    assert digest_of(method, "x.py", "load") == known
+    assert digest_of(source.replace("        go()", "    go()"), "x.py", "load") != known
+
+
 def test_the_name_of_a_file_is_no_symbol_and_a_method_is_no_file() -> None:
     assert names_in("Call load_all() of Ferry.load in `src/ferry/__init__.py`, not my_tool.py", ()) == (
         ["Ferry.load", "src/ferry/__init__.py", "my_tool.py"],

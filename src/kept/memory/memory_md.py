@@ -356,7 +356,7 @@ def _entry(memory: Memory, mark: str) -> page.PageLine:
 
 def _is_shown(memory: Memory, *, is_there: bool) -> bool:
     """A line that came from this file stays there; one that Kept wrote goes when its trust is lowered."""
-    if memory.:
+    if memory.is_rejected:
         return False
     if memory.is_low_trust:
         return is_there and memory.source.origin == "import"

@@ -37,7 +37,7 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
     profile = profile_of(request, settings)
     considered = best[: n_considered(request.limit, request.exact_top)]
     scored = best_first([*map(hit_of(search.words, search.floor, profile), considered)])
-    hits = [hit for hit in scored if not hit.memory.]
+    hits = [hit for hit in scored if not hit.memory.is_rejected]
     if circumstances.reranker is not None and hits:
         hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]

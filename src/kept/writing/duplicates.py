@@ -182,7 +182,7 @@ class Known:
             return []
         found = [self._memories[uid] for uid in (*self._alike_in_batch(draft), *self._alike[draft.uid])]
         live = [memory for memory in found if memory.status != "archived" and memory.tier != "task"]
-        return [memory for memory in live if not memory.]
+        return [memory for memory in live if not memory.is_rejected]
 
     def as_heard(self, draft: Memory, alike: Sequence[Memory]) -> Memory:
         """The draft; one in which an agent repeats a memory of low trust, live or not, with the trust of that."""
