@@ -109,12 +109,12 @@ def test_items_are_typed_and_cited(memory: kept.Kept) -> None:
         ("decision", "Use Fastify for the API", "docs/adr/0007-fastify.md", 13),
         ("note", "Warning: The import must run alone", "README.md", 6),
         ("task", "Write the deployment guide", "README.md", 9),
-        ("entity", "Basket", "README.md", 12),
-        ("entity", "HOST", "README.md", 16),
+        ("entity", "Basket: what a customer wants to buy", "README.md", 12),
+        ("entity", "HOST: localhost; which interface it binds", "README.md", 16),
         ("claim", "A migration must never be edited after it was released", "README.md", 18),
-        ("entity", "pay.py", "pay.py", 1),
+        ("entity", "pay.py: Payments: one charge for each order, whatever happens", "pay.py", 1),
         ("claim", "Rule: a charge is never repeated without asking the bank first", "pay.py", 3),
-        ("entity", "Charge", "pay.py", 10),
+        ("entity", "Charge: Money that was taken from a customer", "pay.py", 10),
         ("task", "retry when the bank is offline for a minute", "pay.py", 13),
         ("decision", "Decision: cents are integers, because floats lose money", "pay.py", 15),
     }
@@ -176,7 +176,9 @@ def test_a_second_run_reads_nothing_and_a_changed_file_only_itself(memory: kept.
     same = set(refs) & set(after)
     assert len(same) == 10
     assert {refs[content] for content in same} == {after[content] for content in same}, "what stays keeps its ref"
-    assert ("entity", "Charge", "pay.py", 11) in found(memory), "with its new line"
+    assert ("entity", "Charge: Money that was taken from a customer", "pay.py", 11) in found(memory), (
+        "with its new line"
+    )
 
 
 def test_items_of_a_deleted_file_expire(memory: kept.Kept, project: Path) -> None:
@@ -275,7 +277,7 @@ def test_a_comment_ends_where_code_begins_and_a_pointer_is_no_note() -> None:
         "support other widths in the future.",
         "the checker cannot apply type inference here",
     ]
-    said = '"""Words of it.\n\n.. note::\n\n    See :doc:`x` for all the details of it.\n"""\n'
+    said = '"""Words that a customer types in the search box.\n\n.. note::\n\n    See :doc:`x` for its details.\n"""\n'
     assert [one.type for one in code_items.items_of("a.py", said)] == ["entity"]
     [item] = code_items.items_of("a.py", "# TODO: `Never` in an alias is not seen\n")
     assert item.title == "Never in an alias is not seen"
