@@ -128,7 +128,10 @@ def test_items_json_has_brains_form(memory: kept.Kept, tmp_path: Path) -> None:
     document = json.loads(path.read_text("utf-8"))
     assert len(document) == 11
     [decision] = [one for one in document if one["sourceFile"] == "docs/adr/0007-fastify.md"]
-    assert decision.pop("id").startswith("item_")
+    name, ref = decision.pop("id"), decision.pop("ref")
+    assert name.startswith("item_")
+    assert memory.get(name) == memory.get(ref), "an item has the same names at every door"
+    assert [hit.ref for hit in memory.recall("fastify typescript", scope="items")][0] == ref
     assert decision == {
         "type": "decision",
         "title": "Use Fastify for the API",
@@ -324,6 +327,29 @@ def test_one_file_can_be_extracted_alone(memory: kept.Kept, project: Path) -> No
         "Only this is left to do",
         "retry when the bank is offline for a minute",
     }
+
+
+def test_an_item_is_known_by_its_name_also_when_it_was_forgotten(memory: kept.Kept) -> None:
+    """B6: the id of items.json is taken wherever a ref is."""
+    memory.files.extract()
+    [task] = memory.files.items(type="task", source="README.md")
+    memory.forget(task.item_name)
+    assert not memory.files.items(type="task", source="README.md")
+    memory.restore(task.item_name)
+    assert [one.ref for one in memory.files.items(type="task", source="README.md")] == [task.ref]
+    with pytest.raises(kept.NotFound, match="item_of_nobody"):
+        memory.get("item_of_nobody")
+
+
+def test_extraction_says_how_many_items_there_are(memory: kept.Kept, project: Path) -> None:
+    """All of them, also those of files that were read before; vendored files are counted and left out."""
+    (project / "vendored" / "click").mkdir(parents=True)
+    (project / "vendored" / "click" / "core.py").write_text("# TODO: a task of others\n", "utf-8")
+    first, again = memory.files.extract(), memory.files.extract()
+    assert (first.items, first.vendored) == (again.items, again.vendored) == (11, 1)
+    assert again.read == 0
+    memory.files.extract([project / "vendored"])
+    assert [one.content for one in memory.files.items(source="vendored")] == ["a task of others"]
 
 
 def test_without_sources_only_items_are_stored(memory: kept.Kept) -> None:

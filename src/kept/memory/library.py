@@ -22,7 +22,7 @@ from kept.distribution import install_line
 from kept.errors import InvalidInput, NotFound
 from kept.exchange import chunks, code_items, doc_text, items, markdown_items
 from kept.memory.context import Context, Memories
-from kept.model import Memory, Scope, Source, canonical_kind, replace
+from kept.model import ITEM, Memory, Scope, Source, canonical_kind, replace
 from kept.ports import ANYTHING, Storage, Transaction, Where
 from kept.projects.files import read_regular, shown, write_private_file
 from kept.projects.sources import files_below, is_vendored
@@ -35,7 +35,6 @@ NOTE = "source/"
 AGENT = "extraction"
 WRITTEN = ("content", "kind", "title", "tags", "files", "source", "data")  # the fields that extraction writes
 MAX_NAME = 500  # characters of a file's name in a citation
-ITEM = "item"  # in the data of an item: its name in items.json
 
 Progress = Callable[[int, int], None]
 
@@ -128,9 +127,9 @@ def items_in(name: str, said: str) -> list[items.CitedItem]:
 
 
 def as_document(memory: Memory) -> dict[str, Any]:
-    """An item in Brain's form."""
-    return items.to_document(
-        id=str((memory.data or {}).get(ITEM) or f"item_{memory.uid}"),
+    """Return an item in Brain's form, and its ref."""
+    return {"ref": memory.ref} | items.to_document(
+        id=memory.item_name,
         type=memory.item_type or "note",
         title=memory.title or "",
         content=memory.content,
