@@ -284,6 +284,16 @@ def test_a_title_is_a_statement_and_not_the_heading_above_it() -> None:
     assert item.title == "src/parser.py: Reads the configuration of every tenant from one table"
 
 
+def test_labels_that_come_again_are_joined_and_a_term_is_defined_once() -> None:
+    page = "# Help\n\n## A\n\n**Symptom:** It is slow\n\n**Solution:** Warm the cache first, for example:\n\n"
+    page += "## B\n\n**Symptom:** It is red\n\n**Solution:** Paint it\n\n**Cache**: rows that were read before\n"
+    assert said(markdown_items.items_of("help.md", page)) == [
+        ("note", "Symptom: It is slow. Solution: Warm the cache first.", 5),
+        ("note", "Symptom: It is red. Solution: Paint it", 11),
+        ("entity", "Cache: rows that were read before", 15),
+    ]
+
+
 def test_a_statement_that_points_back_brings_the_sentence_before_it() -> None:
     page = "# A\n\nTokens are signed by the gateway. They must never be logged.\n\nIt must be run again.\n"
     assert [one.content for one in markdown_items.items_of("a.md", page)] == [

@@ -18,7 +18,7 @@ from kept.exchange.comment_blocks import CommentBlock, comment_blocks, joined_li
 from kept.exchange.declarations import containers_of, declaration_below
 from kept.exchange.doc_text import blocks_of
 from kept.exchange.items import CitedItem, comment_mark, distinct, is_marked, make, marked
-from kept.exchange.prose_rules import TextBlock, item_of
+from kept.exchange.prose_rules import TextBlock, is_note, item_of
 
 _DIRECTIVE = re.compile(
     r"(?:pragma|noqa|pylint|mypy|fmt|eslint|ruff|nosec|nolint|prettier|biome|deno-lint)\b[: -]|type:|@ts-|go:|#region",
@@ -45,7 +45,7 @@ GENERATED_CHARS = 1_000  # at the beginning of a file, where generators leave th
 MINIFIED_CHARS, MINIFIED_LINE = 5_000, 200  # characters of a file, and of its lines on average
 PYTHON = (".py", ".pyi")
 LETTERS_IN_QUOTES = (".rs", ".go", ".kt", ".swift")  # no strings in single quotes
-MIN_NEW_WORDS = 4  # in a summary, beside those of the name
+MIN_NEW_WORDS, MIN_NEW_WORDS_OF_TYPE = 5, 4  # in a summary, beside those of the name
 MAX_COMMENT_LINES = 8
 MAX_DOC_LINES = 400
 _TESTS = re.compile(
@@ -61,6 +61,7 @@ class Doc(NamedTuple):
     lines: list[str]
     line: int
     is_public: bool
+    is_type: bool  # a class or a module: not a function
 
 
 def items_of(path: str, text: str) -> list[CitedItem]:
@@ -140,7 +141,8 @@ def _docstrings(path: str, text: str) -> Iterator[Doc]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             is_public = is_public and not name.startswith("_")
             if said := ast.get_docstring(node, clean=True):
-                yield Doc(f"{around}{name}" or path, said.split("\n"), node.body[0].lineno, is_public)
+                is_type = isinstance(node, ast.Module | ast.ClassDef)
+                yield Doc(f"{around}{name}" or path, said.split("\n"), node.body[0].lineno, is_public, is_type)
             around = f"{name}." if isinstance(node, ast.ClassDef) else ""
             is_public = is_public and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         waiting += [(child, around, is_public) for child in ast.iter_child_nodes(node)]
@@ -154,9 +156,9 @@ def _doc_comments(path: str, text: str, blocks: Sequence[CommentBlock], suffix: 
         if not _is_doc(block, suffix):
             continue
         if block.mark.startswith(("//!", "/*!")):  # documents the module around it
-            yield Doc(path, block.lines, block.line, True)
+            yield Doc(path, block.lines, block.line, True, True)
         elif below := declaration_below(lines, block.last, suffix, around[block.line - 1]):
-            yield Doc(below.name, block.lines, block.line, below.is_public)
+            yield Doc(below.name, block.lines, block.line, below.is_public, below.is_type)
 
 
 def _is_doc(block: CommentBlock, suffix: str) -> bool:
@@ -171,13 +173,10 @@ def _described(doc: Doc) -> Iterator[CitedItem | None]:
     if not blocks:
         return
     first, *others = blocks
-    is_plain = not (first.lead or first.is_entry)
-    if is_plain and doc.is_public and _says_more(doc.name, first.text):
+    is_purpose = doc.is_public and not (first.is_entry or is_note(first)) and _says_more(doc, first.text)
+    if is_purpose:
         yield make("entity", _with_name(doc.name, first.text), first.line, 0.7)
-        remarks = others
-    else:
-        remarks = blocks
-    yield from map(item_of, map(_unnamed, remarks))
+    yield from map(item_of, map(_unnamed, others if is_purpose else blocks))
 
 
 def _with_name(name: str, said: str) -> str:
@@ -191,10 +190,9 @@ def _unnamed(block: TextBlock) -> TextBlock:
     return block._replace(subject="") if own and block.text.startswith(f"{own} ") else block
 
 
-def _says_more(name: str, said: str) -> bool:
+def _says_more(doc: Doc, said: str) -> bool:
     """Return True if a summary says more than the name does."""
-    if said.endswith(":"):
-        return False
-    known = {word.lower()[:4] for word in _CAMEL.findall(name.replace("_", " "))}
+    known = {word.lower()[:4] for word in _CAMEL.findall(doc.name.replace("_", " "))}
     words = {word.lower() for word in _WORD.findall(said)} - _EMPTY
-    return len({word for word in words if word[:4] not in known}) >= MIN_NEW_WORDS
+    new = {word for word in words if word[:4] not in known}
+    return len(new) >= (MIN_NEW_WORDS_OF_TYPE if doc.is_type else MIN_NEW_WORDS) and not said.endswith(":")

@@ -23,6 +23,8 @@ _CONTAINER = re.compile(
     r"(?:class|interface|enum|struct|trait|object|namespace|mod|record|type|impl(?:<[^>]{0,80}>)?|const)\s+"
     r"(?:[\w:<>, ]{1,80} for )?(?P<name>[A-Za-z_]\w{0,80})"
 )
+_TYPE = re.compile(r"(?:class|interface|enum|struct|trait|union|type|record|mod|module|namespace|package|protocol)\s")
+_PACKAGE = re.compile(r"[\w.]{1,200}")
 _RECEIVER = re.compile(r"\(\s*(?:\w+\s+)?\*?(\w{1,60})[^)]{0,60}\)\s*")  # func (c *Command) Execute
 _NAME = re.compile(r"#?[A-Za-z_$][\w$]{0,80}")
 _CALLED = re.compile(r"([A-Za-z_$][\w$]{0,80})\s*(?:<[^()]{0,80}>)?\(")
@@ -40,6 +42,7 @@ class Declaration(NamedTuple):
 
     name: str
     is_public: bool
+    is_type: bool  # a class, an interface, a package: not a function or a field
 
 
 class Container(NamedTuple):
@@ -85,16 +88,18 @@ def declaration_below(
         return None
     is_member = container is not None
     is_public = rest.startswith("package ") or _is_public(name, modifiers, ending, is_member=is_member)
+    is_type = _TYPE.match(rest) is not None
     if container is None or "." in name:
-        return Declaration(name, is_public)
-    return Declaration(f"{container.name}.{name}", is_public and container.is_public)
+        return Declaration(name, is_public, is_type)
+    return Declaration(f"{container.name}.{name}", is_public and container.is_public, is_type)
 
 
 def _name(rest: str) -> str | None:
     if word := _WORD.match(rest):
         rest = rest[word.end() :]
         receiver = _RECEIVER.match(rest)
-        name = _NAME.match(rest[receiver.end() :] if receiver else rest)
+        names = _PACKAGE if word[1] == "package" else _NAME
+        name = names.match(rest[receiver.end() :] if receiver else rest)
         if name is None:
             return None
         return f"{receiver[1]}.{name[0]}" if receiver else name[0]

@@ -56,6 +56,7 @@ _MARK = re.compile(
     rf"(?:[ \t]*:+[ \t]*|[ \t]*[/,!–—-]?(?:[ \t]+|$)|/(?=(?:{'|'.join(MARKED)})\b))"
 )
 
+_LEADS_ON = re.compile(r",? (?:for example|e\.g\.|such as|like this|as follows|like so)[^.!?:]{0,40}:$", re.IGNORECASE)
 _ADDRESS = re.compile(r"\w+://\S+")
 
 
@@ -76,7 +77,7 @@ def make(
 
     `lead`: a word such as Warning, which only the title repeats.
     """
-    content = " ".join(content.split())
+    content = _LEADS_ON.sub(".", " ".join(content.split()))
     if len(content) > MAX_CONTENT:
         cut = content[:MAX_CONTENT]
         end = max(cut.rfind(". "), cut.rfind("; "))

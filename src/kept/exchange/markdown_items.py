@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kept.exchange.items import CitedItem, distinct, make
-from kept.exchange.prose_rules import TextBlock, is_about_others, is_of_decision, item_of
+from kept.exchange.prose_rules import TextBlock, is_about_others, is_of_decision, item_of, joined_labels
 
 _RECORD_PATH = re.compile(r"(?:^|/)(?:adrs?|decisions?|rfcs?)(?:/|$)", re.IGNORECASE)
 _RECORD_NAME = re.compile(r"(?:adr[-_ ]?)?\d{3,4}[-_ ]", re.IGNORECASE)
@@ -28,7 +28,7 @@ def items_of(path: str, text: str) -> list[CitedItem]:
     is_record = bool(_RECORD_PATH.search(path) or _RECORD_NAME.match(PurePosixPath(path).name))
     if is_record and title and (record := _record(title, blocks)):
         return distinct([record, *(item_of(block) for block in blocks if not is_of_decision(block))])
-    return distinct(map(item_of, blocks))
+    return distinct(map(item_of, joined_labels(blocks)))
 
 
 def _record(title: str, blocks: Sequence[TextBlock]) -> CitedItem | None:

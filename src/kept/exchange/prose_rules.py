@@ -5,7 +5,8 @@ back ("It must …") takes the sentence before it along, or is left out.
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -46,6 +47,7 @@ _HISTORY = re.compile(
 _TEMPLATE = re.compile(r"(?:issue|pull_request|merge_request)_template(?:/|\.|$)", re.IGNORECASE)
 _POINTER = re.compile(r"(?:see|refer to|cf\.)\s", re.IGNORECASE)  # says nothing by itself
 _CLAIMS = ("rule", "invariant")
+LABELS = "labels"  # the lead of a block that was joined from labelled ones
 MIN_FIRM, MAX_FIRM = 25, 300  # characters of a sentence that is a claim
 
 
@@ -82,6 +84,32 @@ def is_about_others(path: str) -> bool:
     return bool(_HISTORY.match(PurePosixPath(path).stem) or _TEMPLATE.search(path))
 
 
+def is_note(block: TextBlock) -> bool:
+    """Return True if a block says by its first word or its directive that it is a note or a warning."""
+    return bool(block.lead or _LED.match(block.text))
+
+
+def joined_labels(blocks: Sequence[TextBlock]) -> list[TextBlock]:
+    """Join blocks that begin with labels, such as Symptom, Reason and Solution, below each heading.
+
+    A term that is explained stands once on a page; a label comes again and again.
+    """
+    times = Counter(block.term for block in blocks if block.term)
+    joined: list[TextBlock] = []
+    for block in blocks:
+        if times[block.term] < 2 or not block.term:
+            joined.append(block)
+        elif joined and joined[-1].lead == LABELS and joined[-1].headings == block.headings:
+            joined[-1] = joined[-1]._replace(text=f"{_ended(joined[-1].text)} {block.text}")
+        else:
+            joined.append(block._replace(term="", lead=LABELS))
+    return joined
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
+
+
 def is_of_decision(block: TextBlock) -> bool:
     """Return True if a heading over the block, other than the title of the page, says Decision."""
     return any(_DECISION_HEADING.search(heading) for heading in block.headings[1:])
@@ -95,6 +123,11 @@ def _made(type: ItemType, block: TextBlock, content: str, confidence: float, lea
 def _marker(block: TextBlock) -> Found:
     if (found := marked(block.text, block.line)) is not None:
         yield found
+
+
+def _labels(block: TextBlock) -> Found:
+    if block.lead == LABELS:
+        yield _made("note", block, block.text, 0.6)
 
 
 def _note(block: TextBlock) -> Found:
@@ -134,7 +167,7 @@ def _is_firm(sentence: str) -> bool:
 
 
 # Tried in this order.
-_RULES = (_marker, _note, _decision, _definition, _claim)
+_RULES = (_marker, _labels, _note, _decision, _definition, _claim)
 
 
 def _choice(text: str) -> str:

@@ -127,8 +127,8 @@ def items_in(name: str, said: str) -> list[items.CitedItem]:
 
 
 def as_document(memory: Memory) -> dict[str, Any]:
-    """Return an item in Brain's form, and its ref."""
-    return {"ref": memory.ref} | items.to_document(
+    """Return an item in Brain's form."""
+    return items.to_document(
         id=memory.item_name,
         type=memory.item_type or "note",
         title=memory.title or "",
