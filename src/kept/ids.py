@@ -2,8 +2,8 @@
 
 A memory has an id (an integer per space, never reused, because agents read and type it), a uid (a UUIDv7 that survives
 export, import and merge) and a ref (`42`, or `g42` in the global space). Every argument that takes a ref also takes an
-int, `[id:42]`, a uid, and the name of an item in items.json (`item_4f0a…`). The name of a group of events in the global journal says from which project it was made, and
-how far the journal of that project had come.
+int, `[id:42]`, a uid, and the id of an item in items.json (`item_4f0a…`). The name of a group of events in the global
+journal says from which project it was made, and how far the journal of that project had come.
 """
 
 import re

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kept.exchange.comment_blocks import CommentBlock, comment_blocks, joined_lines
 from kept.exchange.declarations import containers_of, declaration_below
 from kept.exchange.doc_text import blocks_of
-from kept.exchange.items import CitedItem, comment_mark, distinct, is_marked, make, marked
+from kept.exchange.items import CitedItem, comment_mark, distinct, is_marked, make, marked, new_words
 from kept.exchange.prose_rules import TextBlock, is_note, item_of
 
 _DIRECTIVE = re.compile(
@@ -28,14 +28,6 @@ _CODE = re.compile(
     r"[\w.]+(?:\([^)]*\))?\s*(?::[^=]{1,60})?=[^=]|(?:def|class|import|from|return|const|let|var|func) \w|[\]})]+[;,]?$"
 )
 _LICENCE = re.compile(r"copyright|licen[cs]ed?\b|spdx-|all rights reserved|redistribution", re.IGNORECASE)
-_CAMEL = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-_WORD = re.compile(r"[A-Za-z]{2,}")
-# Words that a summary has beside its name and that say nothing of the thing.
-_EMPTY = frozenset(
-    "the an of to for and or is are be this that it its in on with by as at from if all any returns return sets set"
-    " gets get creates create given value values instance class method function type object new which used use default"
-    " specified current whether".split()
-)
 _GENERATED = re.compile(
     r"@generated|\bcode generated (?:by|from)|\b(?:auto-?|automatically )generated\b"
     r"|generated .{0,60}do not (?:edit|modify)",
@@ -173,7 +165,8 @@ def _described(doc: Doc) -> Iterator[CitedItem | None]:
     if not blocks:
         return
     first, *others = blocks
-    is_purpose = doc.is_public and not (first.is_entry or is_note(first)) and _says_more(doc, first.text)
+    least = MIN_NEW_WORDS_OF_TYPE if doc.is_type else MIN_NEW_WORDS
+    is_purpose = doc.is_public and not (first.is_entry or is_note(first)) and new_words(doc.name, first.text) >= least
     if is_purpose:
         yield make("entity", _with_name(doc.name, first.text), first.line, 0.7)
     yield from map(item_of, map(_unnamed, others if is_purpose else blocks))
@@ -188,11 +181,3 @@ def _unnamed(block: TextBlock) -> TextBlock:
     """Return the block; its subject is left out where the text begins with it."""
     own = block.subject.rsplit(".", 1)[-1]
     return block._replace(subject="") if own and block.text.startswith(f"{own} ") else block
-
-
-def _says_more(doc: Doc, said: str) -> bool:
-    """Return True if a summary says more than the name does."""
-    known = {word.lower()[:4] for word in _CAMEL.findall(doc.name.replace("_", " "))}
-    words = {word.lower() for word in _WORD.findall(said)} - _EMPTY
-    new = {word for word in words if word[:4] not in known}
-    return len(new) >= (MIN_NEW_WORDS_OF_TYPE if doc.is_type else MIN_NEW_WORDS) and not said.endswith(":")

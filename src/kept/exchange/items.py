@@ -56,6 +56,14 @@ _MARK = re.compile(
     rf"(?:[ \t]*:+[ \t]*|[ \t]*[/,!–—-]?(?:[ \t]+|$)|/(?=(?:{'|'.join(MARKED)})\b))"
 )
 
+_CAMEL = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+# Words that a summary has beside its name and that say nothing of the thing.
+_EMPTY = frozenset(
+    "the an of to for and or is are be this that it its in on with by as at from if all any returns return sets set"
+    " gets get creates create given value values instance class method function type object new which used use default"
+    " specified current whether".split()
+)
 _LEADS_ON = re.compile(r",? (?:for example|e\.g\.|such as|like this|as follows|like so)[^.!?:]{0,40}:$", re.IGNORECASE)
 _ADDRESS = re.compile(r"\w+://\S+")
 
@@ -90,6 +98,13 @@ def make(
     if len(title) > MAX_TITLE:
         title = title[: MAX_TITLE - 1].rsplit(" ", 1)[0] + "…"
     return CitedItem(type=type, title=title or content[:MAX_TITLE], content=content, line=line, confidence=confidence)
+
+
+def new_words(name: str, said: str) -> int:
+    """Count the words of an explanation that its name does not have; none if it only leads on."""
+    known = {word.lower()[:4] for word in _CAMEL.findall(name.replace("_", " "))}
+    words = {word.lower() for word in _WORD.findall(said)} - _EMPTY
+    return 0 if said.endswith(":") else len({word for word in words if word[:4] not in known})
 
 
 def is_marked(text: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from kept.exchange.items import CitedItem, ItemType, make, marked
+from kept.exchange.items import CitedItem, ItemType, make, marked, new_words
 from kept.text import sentences
 
 _DECISION_HEADING = re.compile(
@@ -41,14 +41,16 @@ _BACKWARD = re.compile(
 _CHECKBOX = re.compile(r"^\[([ xX])\]\s+")
 _HISTORY = re.compile(
     r"^(?:changelog|changes|history|news|releases?|licen[cs]e|contributors|authors|(?:code[ _-]of[ _-])?conduct"
-    r"|thanks|acknowledge?ments)\b",
+    r"|thanks|acknowledge?ments|security|governance|sponsors?|backers|support|funding|team|community)\b",
     re.IGNORECASE,
 )
+_PRAISE = re.compile(r"\b(?:features|benchmarks?|highlights|ecosystem)\b|^why\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"(?:issue|pull_request|merge_request)_template(?:/|\.|$)", re.IGNORECASE)
 _POINTER = re.compile(r"(?:see|refer to|cf\.)\s", re.IGNORECASE)  # says nothing by itself
 _CLAIMS = ("rule", "invariant")
 LABELS = "labels"  # the lead of a block that was joined from labelled ones
-MIN_FIRM, MAX_FIRM = 25, 300  # characters of a sentence that is a claim
+MIN_FIRM, MAX_FIRM, MIN_FIRM_WORDS = 25, 300, 5  # characters and words of a sentence that is a claim
+MIN_DEFINING_WORDS = 3  # beside the term
 
 
 class TextBlock(NamedTuple):
@@ -72,7 +74,7 @@ Found = Iterator[CitedItem | None]  # nothing: the rule does not fit; None: it f
 
 def item_of(block: TextBlock) -> CitedItem | None:
     """Return the item of a block, by the first rule that fits."""
-    if any(_HISTORY.match(one) for one in block.headings[1:]):
+    if any(_HISTORY.match(one) or _PRAISE.search(one) for one in block.headings[1:]):
         return None
     if box := _CHECKBOX.match(block.text):
         return _made("task", block, block.text[box.end() :], 0.9) if box[1] == " " else None
@@ -94,10 +96,10 @@ def joined_labels(blocks: Sequence[TextBlock]) -> list[TextBlock]:
 
     A term that is explained stands once on a page; a label comes again and again.
     """
-    times = Counter(block.term for block in blocks if block.term)
+    times = Counter(block.term for block in blocks if _meaning(block))
     joined: list[TextBlock] = []
     for block in blocks:
-        if times[block.term] < 2 or not block.term:
+        if times[block.term] < 2 or not _meaning(block):
             joined.append(block)
         elif joined and joined[-1].lead == LABELS and joined[-1].headings == block.headings:
             joined[-1] = joined[-1]._replace(text=f"{_ended(joined[-1].text)} {block.text}")
@@ -147,8 +149,20 @@ def _decision(block: TextBlock) -> Found:
 
 
 def _definition(block: TextBlock) -> Found:
-    if block.term and (defined := _TERM.match(block.text)) and defined[1].strip() == block.term:
-        yield _made("entity", block, block.text, 0.6)
+    if meaning := _meaning(block):
+        says_more = new_words(block.term, meaning) >= MIN_DEFINING_WORDS
+        yield _made("entity", _below_heading(block), block.text, 0.6) if says_more else None
+
+
+def _meaning(block: TextBlock) -> str:
+    """Return the text behind the term of a block; "" if none is explained."""
+    defined = _TERM.match(block.text) if block.term else None
+    return defined[2] if defined and defined[1].strip() == block.term else ""
+
+
+def _below_heading(block: TextBlock) -> TextBlock:
+    """Return the block; an entry of a list has the heading above it as subject, since options are named briefly."""
+    return block._replace(subject=block.headings[-1]) if block.is_entry and len(block.headings) > 1 else block
 
 
 def _claim(block: TextBlock) -> Found:
@@ -163,7 +177,9 @@ def _claim(block: TextBlock) -> Found:
 
 
 def _is_firm(sentence: str) -> bool:
-    return MIN_FIRM <= len(sentence) <= MAX_FIRM and bool(_FIRM.search(sentence)) and not sentence.endswith((":", "?"))
+    if not MIN_FIRM <= len(sentence) <= MAX_FIRM or len(sentence.split()) < MIN_FIRM_WORDS:
+        return False
+    return bool(_FIRM.search(sentence)) and not sentence.endswith((":", "?"))
 
 
 # Tried in this order.
