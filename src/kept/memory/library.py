@@ -136,7 +136,7 @@ def as_document(memory: Memory) -> dict[str, Any]:
         file=memory.source.file or "",
         line=memory.source.line or 0,
         confidence=memory.confidence,
-        at=memory.updated_at,
+        at=memory.created_at if memory.source.origin == "import" else memory.updated_at,
     )
 
 
@@ -177,11 +177,13 @@ class _Run:
         self._pending: list[tuple[str, FileNote, list[items.CitedItem], list[chunks.Chunk] | None]] = []
         self._rows = 0
         self._cited: dict[str, list[tuple[int, Scope, str]]] = {}  # by file: what is live of it now, with its seal
+        self._extracted: set[str] = set()  # files of which extraction took something; an import may cite others
         with storage.reading() as reader:
             noted = reader.file_notes(NOTE)
             for one in (*every(reader, Where(scope="items")), *every(reader, Where(scope="sources"))):
                 if one.is_cited:
                     self._cited.setdefault(one.source.file or "", []).append((one.id, one.scope, _seal(one)))
+                    self._extracted |= {one.source.file or ""} if one.source.origin == "extraction" else set()
             self._may_be_erased = reader.is_erased(ANYTHING)  # asked once: each question ends a batch of rows
         self._notes = {name[len(NOTE) :]: _decoded(note) for name, note in noted.items()}
 
@@ -301,7 +303,7 @@ class _Run:
                 return True
             return any(_is_below(name, one) for one in below) if paths else not Path(name).is_absolute()
 
-        return {name for name in (self._notes.keys() | self._cited.keys()) - found.keys() if is_expected(name)}
+        return {name for name in (self._notes.keys() | self._extracted) - found.keys() if is_expected(name)}
 
     def expire(self, gone: set[str]) -> None:
         """Let go of what was taken from files that are gone, and write the rest."""
