@@ -2,7 +2,7 @@
 
 Every list item, every paragraph and every row of a table is one statement; the headings above it say of what kind it
 is, a date in a heading, in front of the item or in the name of the file says when it was written. A dialogue of user
-and assistant is a transcript, and no statement. Rule: words are kept as they are; marks such as `**` go.
+and assistant is a transcript, and no statement. Rule: words are kept as they are; marks such as `>` go.
 """
 
 import re
@@ -74,7 +74,7 @@ class NoteStyle(Struct, frozen=True, kw_only=True):
     origin: Origin = "import"
     kind: str = "fact"
     trust: Trust | None = None
-    is_plain: bool = False  # bold and quotation marks are dropped
+    is_plain: bool = False  # marks for bold text are dropped
     has_subjects: bool = False
 
 
@@ -160,8 +160,8 @@ def _dialogue(path: Path, turns: Sequence[Turn], header: Sequence[str], at: date
 
 
 def plain(content: str) -> str:
-    """Return a note without marks for bold text and quotations."""
-    return _BOLD.sub(lambda bold: bold[1], "\n".join(_QUOTE.sub("", line) for line in content.split("\n")))
+    """Return a note without marks for bold text."""
+    return _BOLD.sub(lambda bold: bold[1], content)
 
 
 def _statements(note: Note, page: _Page) -> Iterator[BroughtStatement]:
@@ -260,6 +260,8 @@ class _Reading:
         if line.lstrip().startswith("|"):
             yield from self.flush()
             line = _row(_cells(line), self._columns)
+        if self._block and _is_quoted(line) != _is_quoted(self._block[-1]):
+            yield from self.flush()
         if not self._block and not line.startswith((" ", "\t")):
             self._parents.clear()
         self._append(number, line)
@@ -275,13 +277,18 @@ class _Reading:
     def flush(self) -> Iterator[Note]:
         """The note of the lines so far. A list item that only leads to those below it is none by itself."""
         has_code = any("```" in line for line in self._block)
-        content = ("\n".join(self._block) if has_code else " ".join(map(str.strip, self._block))).strip()
+        lines = [_QUOTE.sub("", line) for line in self._block] if all(map(_is_quoted, self._block)) else self._block
+        content = ("\n".join(lines) if has_code else " ".join(map(str.strip, lines))).strip()
         self._block.clear()
         leads = [parent for _, parent in self._parents if parent.endswith(":")]
         is_lead = bool(leads) and leads[-1] == content == self._parents[-1][1]
         if content and not is_lead:
             said = " ".join([*(one for one in leads if one != content), content])
             yield Note(self._began, tuple(title for _, title in self._headings), said)
+
+
+def _is_quoted(line: str) -> bool:
+    return line.lstrip().startswith(">")
 
 
 def _cells(line: str) -> list[str]:
