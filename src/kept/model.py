@@ -102,6 +102,7 @@ class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: 
     line: int | None = None
 
 
+ITEM = "item"  # in the data of an item: its id in items.json
 SOURCE_NAMES = ("agent", "session", "task", "narrative", "file")  # the fields of a source that callers name
 
 
@@ -231,6 +232,11 @@ class Memory(Record, frozen=True, kw_only=True):
     def is_cited(self) -> bool:
         """Return True if extraction took it from a file, and cites the line: it says what the file says."""
         return self.scope != "memory" and self.source.file is not None
+
+    @property
+    def item_name(self) -> str:
+        """Return the id of an item in items.json."""
+        return str((self.data or {}).get(ITEM) or f"item_{self.uid}")
 
     @property
     def is_archived(self) -> bool:

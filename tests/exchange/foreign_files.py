@@ -58,7 +58,7 @@ OPENCLAW = {
     "Editors: VSCode for TypeScript": "preference",
     "Editors: vim for everything else": "preference",
     "A paragraph of two lines is one statement.": "preference",
-    "Discussed agent loop implementation": "fact",
+    "Discussed agent loop implementation": "summary",
 }
 
 
@@ -351,7 +351,7 @@ FILES: dict[str, ForeignFile] = {
             "brain",
             "project/items.json",
             items(1),
-            {"Use Fastify for API: We chose Fastify over Express in service 0 for its speed.": "decision"},
+            {"We chose Fastify over Express in service 0 for its speed.": "decision"},
             items,
         ),
         ForeignFile(

@@ -36,7 +36,7 @@ from kept.model import (
 )
 from kept.ports import ANYWHERE, Clock, Embedder, R, Reader, Stamp, Storage, Transaction
 from kept.settings import SEED_PROFILES, Settings
-from kept.storage.shared import random_hex
+from kept.storage.shared import every, random_hex
 from kept.tables import PRESETS
 
 if TYPE_CHECKING:
@@ -243,10 +243,10 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Return the memory and its storage if the actor may read it. Raises NotFound."""
         wanted = ids.parse_ref(ref)
         for storage in self.readable():
-            if wanted.uid is None and (storage.space == GLOBAL) != wanted.is_global:
+            if wanted.id and (storage.space == GLOBAL) != wanted.is_global:
                 continue
             with storage.reading() as reader:
-                memory = reader.get(Memory, wanted.id) if wanted.uid is None else by_uid(reader, wanted.uid)
+                memory = by_ref(reader, wanted)
             if memory is not None:
                 return storage, memory
         raise NotFound(f"There is no memory {wanted}.", hint="`kept list` shows what there is.")
@@ -414,6 +414,16 @@ def as_it_is(reader: Reader, memory: Memory) -> Memory:
 def global_first(storages: Iterable[Storage]) -> Storages:
     """The storages in the order in which one call changes them: a person's no comes before any change."""
     return sorted(storages, key=lambda storage: storage.space != GLOBAL)
+
+
+def by_ref(reader: Reader, wanted: ids.Ref) -> Memory | None:
+    """Return the memory that a ref names in this space, if there is one."""
+    if wanted.uid is not None:
+        return by_uid(reader, wanted.uid)
+    if wanted.item is None:
+        return reader.get(Memory, wanted.id)
+    named = (one for one in every(reader, replace(ANYWHERE, scope="items")) if one.item_name == wanted.item)
+    return next(iter(sorted(named, key=lambda one: (one.is_archived, -one.id))), None)
 
 
 def by_uid(reader: Reader, uid: str) -> Memory | None:

@@ -287,13 +287,18 @@ class Store(Namespace):
         """
         return perform(self._context, verbs.exchange.EXPORT, verbs.exchange.Export(archived=archived))
 
-    def export_to(self, target: PathOrName, *, format: str = "kept", with_forgotten: bool = False) -> "Exported":
+    def export_to(
+        self, target: PathOrName, *, format: str = "kept", with_forgotten: bool = False, sessions: bool = False
+    ) -> "Exported":
         """Write everything without loss to a file that `merge` and `kept import` read: memories with their history,
         the archive, sessions, tasks, aliases, pauses. Forgotten memories only if asked for. Replaces the file.
 
         `format` markdown, obsidian (a new folder), praxis, server-memory or csv: the live memories, for other programs.
+        `sessions`: for praxis, a new folder with the findings of each session as well.
         """
-        asked = verbs.exchange.ExportTo(target=str(target), format=format, with_forgotten=with_forgotten)
+        asked = verbs.exchange.ExportTo(
+            target=str(target), format=format, with_forgotten=with_forgotten, sessions=sessions
+        )
         return perform(self._context, verbs.exchange.EXPORT_TO, asked)
 
     def export_lines(self, *, with_forgotten: bool = False) -> Iterator[bytes]:

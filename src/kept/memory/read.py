@@ -219,7 +219,7 @@ def _shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:
 def _position(context: Context, after: Ref) -> ids.Ref:
     """The id where a page ended, also of a memory that is no longer there."""
     position = ids.parse_ref(after)
-    return position if position.uid is None else ids.parse_ref(context.find(after)[1].ref)
+    return position if position.id else ids.parse_ref(context.find(after)[1].ref)
 
 
 def well_formed(word: str) -> str:

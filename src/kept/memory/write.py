@@ -58,10 +58,16 @@ def remember(
     return receipt
 
 
-def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Stamp | None = None) -> list[Receipt]:
+def remember_many(
+    context: Context,
+    drafts: Iterable[Draft | str],
+    *,
+    stamp: Stamp | None = None,
+    uids: Sequence[str | None] = (),
+) -> list[Receipt]:
     """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact.
 
-    `stamp`: several calls with one stamp are one group of the journal.
+    `stamp`: several calls with one stamp are one group of the journal. `uids`: those that imported drafts had before.
     """
     given = _as_drafts(drafts)
     storage = context.spaces.project()
@@ -71,6 +77,8 @@ def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Sta
     if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in heard):
         rules = replace(rules, echoes=echoes(context))
     prepared = [_with_code(context, pipeline.prepare(draft, rules)) for draft in heard]
+    for number, (one, uid) in enumerate(zip(prepared, uids, strict=False)):
+        prepared[number] = replace(one, uid=uid) if uid and isinstance(one, pipeline.Ready) else one
     receipts = _store(context, prepared, stamp)
     counts.count_reasons(context, receipts)
     return receipts

@@ -18,6 +18,12 @@ from kept.projects.files import read_regular
 
 GIT_TIMEOUT_S = 60
 NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache"})
+# Folders and files of others, or made from the project's own, that are often committed.
+VENDORED = frozenset(
+    "vendor vendors vendored _vendor _vendored third_party third-party thirdparty 3rdparty node_modules"
+    " bower_components jspm_packages site-packages godeps pods carthage dist".split()
+)
+_MINIFIED = re.compile(r"[.-](?:min|bundle)\.(?:js|mjs|cjs|css)$|\.map$", re.IGNORECASE)
 IGNORE_BYTES = 256 * 1024  # of a .gitignore; the largest of public repositories have a tenth of it
 IGNORE_RULES = 2000  # for one file: it is compared with each
 IGNORE_CHARS = 1000  # of a line; a longer one is not a path
@@ -49,6 +55,12 @@ def files_below(folder: Path) -> list[str]:
     """The regular files of a folder that are not ignored: paths relative to it, in order."""
     named = _asked_of_git(folder)
     return sorted(set(_walked(folder) if named is None else named))
+
+
+def is_vendored(name: str) -> bool:
+    """Return True for a path below a folder for code of others or for built files, and for a minified file."""
+    *folders, file = PurePosixPath(name).parts
+    return any(folder.lower() in VENDORED for folder in folders) or _MINIFIED.search(file) is not None
 
 
 def run_git(folder: Path, *arguments: str) -> bytes | None:

@@ -14,7 +14,7 @@ a reversal resembles what it takes back. Rule: a draft becomes a memory, strengt
 that people can read and count; a newer statement about the same thing never vanishes.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -39,7 +39,7 @@ from kept.model import (
     Trust,
     least,
 )
-from kept.ports import ANYTHING, Transaction, Where
+from kept.ports import ANYTHING, ANYWHERE, Transaction, Where
 from kept.proposals import STANDING_ORDER
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.worth import AUTOMATIC
@@ -95,6 +95,7 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
     status: Status  # of the memory that it becomes
     preset: Preset
     redactions: tuple[Redaction, ...] = ()
+    uid: str | None = None  # it had one elsewhere, which is taken if it is free
 
     @property
     def source(self) -> Source:
@@ -193,13 +194,22 @@ def distrusted(memory: Memory, trust: Trust, at: datetime) -> Memory:
 
 def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) -> list[Receipt]:
     """Make a memory of each draft, or strengthen the one that says the same; refusals keep their places."""
-    memories = [to_memory(ready, to) for ready in batch if isinstance(ready, Ready)]
+    memories = [to_memory(ready, to) for ready in _with_free_uids(tx, batch)]
     known, rejections = Known(tx, memories), Rejections(tx)
     new = iter(memories)
     return [
         _store_one(tx, ready, next(new), known, rejections, to.at) if isinstance(ready, Ready) else ready
         for ready in batch
     ]
+
+
+def _with_free_uids(tx: Transaction, batch: Sequence[Ready | Receipt]) -> Iterator[Ready]:
+    """Yield the drafts that are to be stored; a uid that another memory has is not given again."""
+    taken: set[str] = set()
+    for ready in (one for one in batch if isinstance(one, Ready)):
+        is_taken = ready.uid in taken or (ready.uid and tx.select(replace(ANYWHERE, uid=ready.uid), limit=1))
+        taken |= {ready.uid} if ready.uid else set()
+        yield replace(ready, uid=None) if is_taken else ready
 
 
 def _store_one(
@@ -343,7 +353,7 @@ def to_memory(ready: Ready, to: Destination) -> Memory:
     said_at = fields.pop("created_at")
     return Memory(
         **fields,
-        uid=to.new_uid(),
+        uid=ready.uid or to.new_uid(),
         space=to.space,
         fingerprint=text.fingerprint(ready.draft.content),
         status=ready.status,

@@ -135,20 +135,17 @@ def _notes_line(done: NoteReading) -> str:
 
 
 def _bring(invocation: Invocation, asked: ImportFrom) -> None:
-    said, path = 0, Path(asked.path).expanduser()
+    path = Path(asked.path).expanduser()
     with invocation.open() as memory, counting_kinds(memory) as kept, progress(invocation, "Importing") as tell:
         done = memory.perform(IMPORT, msgspec.structs.replace(asked, path=str(path), progress=tell))
-        if done.format == "brain" and path.is_dir() and not asked.dry_run:
-            transcripts = sorted(path.glob("**/sessions/*.jsonl"))
-            said = sum(one.added for one in memory.import_transcripts("brain", transcripts)) if transcripts else 0
-    document = {**msgspec.to_builtins(done), "messages": said, "kept": dict(kept)}
-    invocation.answer(document, [*_counted_lines(done, said, kept), *_refused_lines(done)])
+    document = {**msgspec.to_builtins(done), "kept": dict(kept)}
+    invocation.answer(document, [*_counted_lines(done, kept), *_refused_lines(done)])
     invocation.tell(*done.failed)
     if done.failed:
         raise click.exceptions.Exit(FAILED)
 
 
-def _counted_lines(done: BroughtIn, said: int, kept: Mapping[str, int]) -> Iterator[Line]:
+def _counted_lines(done: BroughtIn, kept: Mapping[str, int]) -> Iterator[Line]:
     would = "would be " if done.dry_run else ""
     yield (
         f"{memories(done.stored)} {would}stored from {counted(done.files, 'file')} ({done.format}), "
@@ -157,7 +154,7 @@ def _counted_lines(done: BroughtIn, said: int, kept: Mapping[str, int]) -> Itera
     if kept:
         yield f"Kept: {counted_kinds(kept)}."
     others = [(done.tasks, "task", ""), (done.aliases, "alias", "aliases"), (done.conflicts, "conflict", "")]
-    others.append((said, "message", ""))
+    others += [(done.sessions, "session", ""), (done.messages, "message", "")]
     if also := [counted(number, noun, plural) for number, noun, plural in others if number]:
         yield f"Also: {', '.join(also)}."
     if done.redacted:
@@ -172,6 +169,9 @@ def _refused_lines(done: BroughtIn) -> Iterator[Line]:
     if done.unread:
         yield f"Could not be read: {counted(len(done.unread), 'part')}."
         yield from (Dim(f"    {one}") for one in done.unread[:MOST_SHOWN])
+    if done.left_out:
+        yield f"Left out: {counted(len(done.left_out), 'part')}."
+        yield from (Dim(f"    {one}") for one in done.left_out[:MOST_SHOWN])
     if done.stored and not done.dry_run:
         yield Dim("`kept review` goes through candidates; `kept undo` takes the import back.")
 
@@ -198,9 +198,9 @@ def export_command(invocation: Invocation, *, file: str | None, **given: Any) ->
     invocation.answer(done, [line, Dim(f"`kept import {file}` brings them in, here or on another machine.")])
 
 
-def _print_export(invocation: Invocation, *, format: str | None, with_forgotten: bool) -> None:
-    if format not in (None, "kept"):
-        raise click.UsageError(f"Name the file to write: kept export --format {format} FILE")
+def _print_export(invocation: Invocation, *, format: str | None, with_forgotten: bool, sessions: bool) -> None:
+    if format not in (None, "kept") or sessions:
+        raise click.UsageError(f"Name the file to write: kept export --format {format or 'praxis'} FILE")
     with invocation.open() as memory:
         lines = [line.decode() for line in memory.store.export_lines(with_forgotten=with_forgotten)]
     invocation.answer({"lines": [msgspec.json.decode(line) for line in lines]}, lines)

@@ -150,15 +150,19 @@ def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path
 @command
 @options_of(EXTRACT)
 def extract_command(invocation: Invocation, **given: Any) -> None:
-    """From Markdown, decision records, docstrings and comments such as TODO, NOTE or DECISION, by rules; each item
-    names its file and line. Files that git ignores are left out. Doing it again reads only what has changed, and lets
-    go of what was in deleted files. `kept recall --scope items` and `--scope sources` search what was found.
+    """From Markdown, reStructuredText, decision records, docstrings, doc comments, and comments such as TODO, NOTE or
+    DECISION, by rules; each item names its file and line. Files that git ignores and vendored folders (vendor,
+    third_party, dist …) are left out, unless you name them. Doing it again reads only files that have changed, and
+    removes items of deleted files. `kept recall --scope items` and `--scope sources` search them.
     """
     asked = request_of(EXTRACT, given)
     with invocation.open() as memory, progress(invocation, "Extracting") as step:
         done = memory.perform(EXTRACT, replace(asked, progress=step))
     told = f"{counted(done.added, 'piece')} new, {done.changed:,} changed, {done.expired:,} expired"
     lines: list[Line] = [f"Read {done.read:,} of {counted(done.files, 'file')}: {told}."]
+    lines.append(f"There are {counted(done.items, 'item')} and {counted(done.chunks, 'piece')} of files now.")
+    if done.vendored:
+        lines.append(Dim(f"Left out {counted(done.vendored, 'vendored, built or minified file')}."))
     if done.copies:
         lines.append(Dim(f"{counted(done.copies, 'file is a copy', 'files are copies')} of another one."))
     lines += [Dim(f"Left out {one.file}: {one.reason}.") for one in done.skipped[:10]]

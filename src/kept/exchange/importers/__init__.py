@@ -4,7 +4,7 @@ One module a format; each has a function that turns the bytes of one file into w
 `memory.bringing` stores it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -37,6 +37,7 @@ class Importer(Struct, frozen=True, kw_only=True):
     program: str
     read: Read
     patterns: tuple[str, ...] = ("*",)
+    others: tuple[str, ...] = ()  # files of the program that are read elsewhere, such as transcripts
     place: str = ""  # where the program keeps these files
     is_database: bool = False  # opened by its reader, of any size
     fits: Callable[[Path, bytes], bool] = lambda path, beginning: False
@@ -44,10 +45,19 @@ class Importer(Struct, frozen=True, kw_only=True):
 
     def files(self, path: Path) -> list[Path]:
         """The files of this format at a path: itself, or those below a folder, in order."""
+        return self._matching(path, self.patterns) if path.is_dir() else [path]
+
+    def left_out(self, path: Path) -> list[str]:
+        """Return the names of the files below a folder that this format does not read."""
         if not path.is_dir():
-            return [path]
+            return []
+        read = {*self.files(path), *self._matching(path, self.others)}
+        return [file.relative_to(path).as_posix() for file in self._matching(path, ("**/*",)) if file not in read]
+
+    @staticmethod
+    def _matching(path: Path, patterns: Sequence[str]) -> list[Path]:
         found = set()
-        for pattern in self.patterns:
+        for pattern in patterns:
             for file in path.glob(pattern):
                 is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
                 if file.is_file() and (not is_hidden or "/." in f"/{pattern}"):  # a hidden one has to be named
@@ -88,12 +98,18 @@ IMPORTERS: tuple[Importer, ...] = (
         name="praxis",
         program="Praxis",
         read=read_praxis,
-        patterns=("project.json", "memory/project.json", "sessions/*.memory.json", "memory/sessions/*.memory.json"),
+        patterns=tuple(
+            f"{folder}{name}"
+            for folder in ("", "memory/")
+            for name in ("project.json", "project.json.bak", "sessions/*.memory.json")
+        ),
         fits=lambda path, beginning: (
             _json_with(b"entries", b"version")(path, beginning)
             or _json_with(b"sessionId", b"findings")(path, beginning)
         ),
-        fits_folder=lambda folder: any((folder / name).is_file() for name in ("project.json", "memory/project.json")),
+        fits_folder=lambda folder: any(
+            (folder / name).is_file() for name in ("project.json", "memory/project.json", "memory/project.json.bak")
+        ),
     ),
     Importer(
         name="agent-engine",
@@ -114,6 +130,7 @@ IMPORTERS: tuple[Importer, ...] = (
             "**/tasks.json",
             "**/.agent/tasks/tasks.json",
         ),
+        others=("*/sessions/*", "**/sessions/*.jsonl"),
         fits=lambda path, beginning: (
             _json_with(b"sourceFile", b"confidence")(path, beginning)
             or _json_with(b"tasks", b"status")(path, beginning)
