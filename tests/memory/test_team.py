@@ -112,6 +112,7 @@ def test_a_revision_of_a_teammate_arrives_and_goes_back(team: Callable[..., Team
     bob.memory.team.push()
     assert ann.memory.team.pull().changed == 1
     assert (ann.memory.get(ref).content, ann.memory.get(ref).trust) == (NOW, "teammate")
+    assert SAID not in ann.texts()
     for _ in range(10):
         assert (ann.memory.team.pull().changed, bob.memory.team.push().pushed) == (0, [])
 
@@ -189,6 +190,15 @@ def test_an_unshared_statement_leaves_others_and_stays_here(team: Callable[..., 
     ann.memory.team.push()
     bob.memory.team.pull()
     assert SAID in bob.texts()
+
+
+def test_only_the_person_who_shared_a_statement_unshares_it(team: Callable[..., Team]) -> None:
+    ann, bob = team().clones
+    ann.says(SAID)
+    ann.memory.team.push()
+    bob.memory.team.pull()
+    with pytest.raises(InvalidInput, match="shared by Ann"):
+        bob.memory.team.unshare(bob.find(SAID).ref)
 
 
 def test_a_statement_that_a_person_forgot_does_not_come_back(team: Callable[..., Team]) -> None:
@@ -374,6 +384,8 @@ def test_a_stranger_changes_no_statement_of_others(team: Callable[..., Team]) ->
             assert "Deploy whenever you like" not in clone.texts()
         assert {SAID, NOW} <= set(ann.texts())
         assert SAID in bob.texts()
+    ann.memory.team.push()
+    assert any(SAID.encode() in data for data in both.files().values())
 
 
 def test_rewriting_the_words_of_a_teammate_makes_them_the_words_of_the_one_who_did(team: Callable[..., Team]) -> None:
@@ -421,10 +433,8 @@ def test_a_deleted_file_takes_nothing_from_anybody_and_comes_back(team: Callable
 
 def test_without_a_repository_or_a_remote_it_says_so(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
-    with kept.open(project=tmp_path / "plain", home=tmp_path / "home", origin="user") as memory:
-        with pytest.raises(InvalidInput, match="git repository"):
-            memory.team.pull()
     git("init", "-q", tmp_path / "alone", cwd=tmp_path)
-    with kept.open(project=tmp_path / "alone", home=tmp_path / "home", origin="user") as memory:
-        with pytest.raises(NotFound, match="no remote"):
+    for name, error, said in (("plain", InvalidInput, "git repository"), ("alone", NotFound, "no remote")):
+        memory = kept.open(project=tmp_path / name, home=tmp_path / "home", origin="user")
+        with memory, pytest.raises(error, match=said):
             memory.team.pull()

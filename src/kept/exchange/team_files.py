@@ -6,7 +6,7 @@ repository may have written a file. It has no field for trust, status or space, 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -77,10 +77,9 @@ def read(data: bytes, uid: str) -> TeamFile | None:
 
 
 def write(uid: str, changes: Iterable[TeamChange]) -> bytes:
-    """Return the file with these changes. The text of a statement that was taken back is left out."""
+    """Return the file with these changes. Of a statement that was taken back, no text is left."""
     in_order = ordered(changes)
-    end = last_withdrawal(in_order)
-    kept = in_order if end is None else [one for one in in_order if one.takes_back or _key(one) > _key(end)]
+    kept = [one for one in in_order if one.takes_back] or in_order
     return msgspec.json.format(msgspec.json.encode(TeamFile(uid=uid, changes=tuple(kept))), indent=1) + b"\n"
 
 
@@ -97,19 +96,19 @@ def ordered(changes: Iterable[TeamChange]) -> list[TeamChange]:
     return sorted(known.values(), key=_key)
 
 
-def last_withdrawal(changes: Sequence[TeamChange]) -> TeamChange | None:
-    """Return the change that took the statement back last."""
-    return max((one for one in changes if one.takes_back), key=_key, default=None)
+def withdrawal(changes: Iterable[TeamChange]) -> TeamChange | None:
+    """Return the change that took the statement back; that is final."""
+    return min((one for one in changes if one.takes_back), key=_key, default=None)
 
 
 def standing(changes: Iterable[TeamChange]) -> list[TeamChange]:
-    """Return the changes that make the statement as it is, its first sharing first; [] if it was taken back."""
+    """Return the changes that make the statement as it is, its sharing first; [] if it was taken back."""
     in_order = ordered(changes)
-    end = last_withdrawal(in_order)
-    since = [one for one in in_order if not one.takes_back and (end is None or _key(one) > _key(end))]
-    first = next((one for one in since if one.action == "share"), None)
+    first = next((one for one in in_order if one.action == "share"), None)
+    if first is None or withdrawal(in_order) is not None:
+        return []
     # A clock that is behind can date a revision before the sharing that it followed.
-    return [] if first is None else [first, *(one for one in since if one is not first)]
+    return [first, *(one for one in in_order if one is not first)]
 
 
 def _key(change: TeamChange) -> tuple[datetime, str]:

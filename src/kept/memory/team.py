@@ -5,7 +5,7 @@
 unless a person has shared it, and each statement is searched for secrets once more before it does.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,8 @@ from kept.memory.context import SHARED, Context, Ref, by_uid
 from kept.memory.team_pull import join_statements
 from kept.memory.team_state import (
     AUTHORS,
+    CLAIMED,
+    SHARE,
     RefState,
     TeamExchange,
     TeamMember,
@@ -29,12 +31,14 @@ from kept.memory.team_state import (
     mark_shared,
     members_of,
     notes_of,
+    own_groups,
     read_ref,
     told_fields,
     words_of,
 )
+from kept.memory.write import place
 from kept.model import Event, Memory, replace
-from kept.ports import Storage, Transaction
+from kept.ports import Reader, Storage, Transaction
 from kept.projects.team_ref import TeamRef
 
 MOST_RACES = 8  # pushes that another push was faster than
@@ -61,13 +65,27 @@ def share(context: Context, refs: Sequence[Ref]) -> list[Memory]:
     if not context.is_person:
         context.agree(f"Share {len(found)} memories with everybody who can read the repository?", to="share memories")
 
-    def work(tx: Transaction) -> None:
-        for _, memory in found:
-            if not is_shared(tx, memory.uid):
-                mark_shared(tx, memory)
+    def work(tx: Transaction) -> list[Memory]:
+        new_uid = place(storage, tx.stamp.at).new_uid
+        return [_shared(tx, memory, new_uid) for _, memory in found]
 
-    context.write(storage, work)
-    return [memory for _, memory in found]
+    return context.write(storage, work)
+
+
+def _shared(tx: Transaction, memory: Memory, new_uid: Callable[[], str]) -> Memory:
+    """Mark a memory as shared. One that was taken back before is shared under a new name: taking back is final."""
+    if is_shared(tx, memory.uid):
+        return memory
+    earlier = [event.group for event in tx.events(subject=memory.uid) if event.action == SHARE]
+    if earlier and f"{SHARED}{memory.uid}" in tx.file_notes(SHARED):  # the end of sharing was not sent yet
+        tx.note_file(f"{SHARED}{memory.uid}", earlier[-1])
+        return memory
+    if earlier:
+        copy = replace(memory, id=0, uid=new_uid(), key=None, feedback=0, use_count=0)
+        tx.put(memory.archived("superseded", tx.stamp.at, superseded_by=copy.uid), "unshare")
+        memory = tx.add(replace(copy, updated_at=tx.stamp.at), MERGE)
+    mark_shared(tx, memory)
+    return memory
 
 
 def _check_shareable(memory: Memory) -> None:
@@ -93,13 +111,23 @@ def unshare(context: Context, refs: Sequence[Ref]) -> list[Memory]:
 
     def work(tx: Transaction) -> None:
         for _, memory in found:
-            if not is_shared(tx, memory.uid):
-                raise InvalidInput(f"Memory {memory.ref} is not shared.", hint="`kept team status` lists shared ones.")
+            _check_shared_here(tx, memory)
             tx.put(memory, "unshare")
             tx.note_file(f"{SHARED}{memory.uid}", f"-{tx.stamp.group}")
 
     context.write(storage, work)
     return [memory for _, memory in found]
+
+
+def _check_shared_here(reader: Reader, memory: Memory) -> None:
+    if not is_shared(reader, memory.uid):
+        raise InvalidInput(f"Memory {memory.ref} is not shared.", hint="`kept team status` lists shared ones.")
+    begun = [event.actor for event in reader.events(subject=memory.uid) if event.action == SHARE]
+    if begun and begun[0].endswith(CLAIMED):
+        raise InvalidInput(
+            f"Memory {memory.ref} was shared by {begun[0].removesuffix(CLAIMED)}, who can unshare it.",
+            hint=f"`kept forget {memory.ref}` and a push take it back for everybody.",
+        )
 
 
 def trust(context: Context, author: str, *, remove: bool = False) -> TeamMember:
@@ -169,12 +197,12 @@ def _message(number: int) -> str:
 
 def _to_push(context: Context, storage: Storage, state: RefState, done: TeamExchange) -> dict[str, bytes]:
     """Return the files that become different, by uid. One with a secret stays here, and the result says so."""
-    rules = context.rules()
+    rules, accepted = context.rules(), accepted_authors(storage)
     files: dict[str, bytes] = {}
     with storage.reading() as reader:
         for uid, note in notes_of(reader).items():
             memory = by_uid(reader, uid)
-            at_tip = list(state.files.get(uid, ()))
+            at_tip = _at_tip(state, uid, accepted, reader)
             new = _news(memory, reader.events(subject=uid), note, at_tip)
             if not new:
                 continue
@@ -183,7 +211,7 @@ def _to_push(context: Context, storage: Storage, state: RefState, done: TeamExch
                 done.notes.append(f"{name} has a value that looks like a secret, and was not sent. See `kept scan`.")
                 continue
             data = team_files.write(uid, [*at_tip, *new])
-            if data == team_files.write(uid, at_tip):
+            if uid in state.files and data == team_files.write(uid, state.files[uid]):
                 continue
             if team_files.read(data, uid) is None:
                 done.notes.append(f"{name} has too many versions to be sent. Store it as a new memory, and share that.")
@@ -191,6 +219,13 @@ def _to_push(context: Context, storage: Storage, state: RefState, done: TeamExch
             files[uid] = data
             done.pushed.append(name)
     return files
+
+
+def _at_tip(state: RefState, uid: str, accepted: Collection[str], reader: Reader) -> list[TeamChange]:
+    """Return the changes of a file at the tip, but for its end by an author who is not accepted here."""
+    own = own_groups(reader, uid)
+    counting = {one.change.group for one in state.statements.get(uid, ()) if one.author.key in accepted} | own
+    return [one for one in state.files.get(uid, ()) if not one.takes_back or one.group in counting]
 
 
 def _news(memory: Memory | None, events: list[Event], note: str, at_tip: Sequence[TeamChange]) -> list[TeamChange]:
@@ -263,12 +298,12 @@ def status(context: Context, remote: str | None) -> TeamStatus:
     ref, storage = _ref(context, remote), context.readable_tier("project")
     if storage is None:
         return TeamStatus(ref=ref.name, remote=ref.remote)
-    state = read_ref(ref, ref.tip())
+    state, accepted = read_ref(ref, ref.tip()), accepted_authors(storage)
     with storage.reading() as reader:
         notes = notes_of(reader)
         mine = {uid: by_uid(reader, uid) for uid in notes}
         to_push = sum(
-            bool(_news(memory, reader.events(subject=uid), notes[uid], list(state.files.get(uid, ()))))
+            bool(_news(memory, reader.events(subject=uid), notes[uid], _at_tip(state, uid, accepted, reader)))
             for uid, memory in mine.items()
         )
     shared = [one.ref for uid, one in mine.items() if one is not None and not notes[uid].startswith("-")]

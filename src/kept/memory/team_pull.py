@@ -29,6 +29,7 @@ from kept.memory.team_state import (
     is_shared,
     mark_shared,
     notes_of,
+    own_groups,
     told_fields,
     words_of,
 )
@@ -88,11 +89,10 @@ class _Here(NamedTuple):
     def groups(self) -> set[str]:
         return {event.group for event in self.events}
 
-    @property
-    def was_forgotten_here(self) -> bool:
-        """Return True if a person here has forgotten it, rather than a teammate elsewhere."""
-        ended = archiving_event(self.events)
-        return self.mine is not None and self.mine.is_forgotten and (ended is None or ended.action != MERGE)
+    def before_sharing(self) -> list[Event]:
+        """Return the events that the shared statement was made from: no revision that the others do not know."""
+        shared = [event.seq for event in self.events if event.group == self.note]
+        return [event for event in self.events if shared and event.seq < shared[0]]
 
 
 def _sorted_out(
@@ -114,10 +114,10 @@ def _sorted_out(
                 continue
             usable, late = _usable(here, claims, accepted)
             waiting += late
-            end = team_files.last_withdrawal([one.change for one in usable])
+            end = team_files.withdrawal(one.change for one in usable)
             if not team_files.standing(one.change for one in usable):
                 ends |= {} if end is None else {uid: end}
-            elif not here.was_forgotten_here:
+            elif here.mine is None or not here.mine.is_forgotten:
                 pieces.append(_piece(storage.space, here, usable, accepted))
     return pieces, ends, waiting
 
@@ -173,7 +173,7 @@ def _piece(space: str, here: _Here, claims: Sequence[Claimed], accepted: Collect
             )
         events.append(_event(here.uid, change, author, changed))
     assert record is not None
-    return Piece(space=space, noun=Memory, subject=here.uid, record=record, history=tuple(events))
+    return Piece(space=space, noun=Memory, subject=here.uid, record=record, history=(*here.before_sharing(), *events))
 
 
 def _fields(change: TeamChange) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _event(uid: str, change: TeamChange, author: Author, changed: dict[str, tupl
 
 
 def _was_ended_by_merge(events: Sequence[Event]) -> bool:
-    """Return True if a join archived the memory: a teammate took it back, or another one said the same."""
+    """Return True if a join archived the memory, because another one said the same."""
     ended = archiving_event(events)
     return ended is not None and ended.action == MERGE
 
@@ -246,7 +246,8 @@ def _set_trust(storage: Storage, stamp: Stamp, state: RefState, accepted: Collec
             groups = {event.group for event in tx.events(subject=uid)}
             own = [one for one in state.statements[uid] if one.change.group in groups and one.change.content]
             level: Trust = "teammate" if own and own[-1].author.key in accepted else "unknown"
-            if own and level != memory.trust:
+            is_mine = bool(own) and own[-1].change.group in own_groups(tx, uid)
+            if own and not is_mine and level != memory.trust:
                 raised = replace(memory, trust=level)
                 is_told = level == "teammate" and not memory.is_archived
                 tx.put(replace(raised, status="confirmed") if is_told else raised, ACCEPT)
@@ -257,7 +258,7 @@ def _end(storage: Storage, stamp: Stamp, ends: Mapping[str, TeamChange], done: T
     with storage.writing(stamp) as tx:
         for uid, end in ends.items():
             memory, events = by_uid(tx, uid), tx.events(subject=uid)
-            if not is_shared(tx, uid) or _shared_since(events, notes_of(tx)[uid], end):
+            if not is_shared(tx, uid):
                 continue
             if memory is None or memory.is_forgotten:
                 tx.note_file(f"{SHARED}{uid}", None)
@@ -268,12 +269,8 @@ def _end(storage: Storage, stamp: Stamp, ends: Mapping[str, TeamChange], done: T
                 )
             else:
                 put_away(tx, memory, "forgotten" if end.action == "forget" else None, MERGE)
+                tx.note_file(f"{SHARED}{uid}", None)
                 done.removed.append(memory.ref)
-
-
-def _shared_since(events: Sequence[Event], group: str, end: TeamChange) -> bool:
-    """Return True if a person here has shared the memory again after it was taken back: the next push sends it."""
-    return any(event.group == group and event.action == SHARE and event.at > end.at for event in events)
 
 
 def _changed_since(events: Sequence[Event], end: TeamChange) -> bool:
