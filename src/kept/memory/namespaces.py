@@ -123,6 +123,13 @@ class Files(Namespace):
         """
         return perform(self._context, verbs.views.SYNC, verbs.views.Sync(ask=ask))
 
+    def agents(self, *, remove: bool = False, ask: Callable[[str, Sequence[str]], bool] | None = None) -> "Synced":
+        """Write confirmed memories of the project into a block of AGENTS.md, or take the block out.
+
+        `ask(question, lines)` decides about edits that people made inside the block. Without it, they wait.
+        """
+        return perform(self._context, verbs.views.AGENTS, verbs.views.WriteAgents(remove=remove, ask=ask))
+
     def take_edits(self) -> "list[Synced]":
         """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
         return self._read_edits(is_accompanied=False)

@@ -34,7 +34,7 @@ from kept.memory.team_state import (
     words_of,
 )
 from kept.model import LOW_TRUST, PROPOSAL, PROPOSED, REJECTED, Event, Memory, Source, Trust, replace
-from kept.ports import Stamp, Storage
+from kept.ports import Stamp, Storage, Transaction
 from kept.projects.team_ref import Author
 from kept.storage.shared import random_hex
 from kept.writing.pipeline import WriteRules
@@ -57,6 +57,7 @@ def join_statements(context: Context, state: RefState, done: TeamExchange) -> No
     options = JoinOptions(
         stamp=stamp, session_stamp=stamp, rules=context.rules(), action=SHARE, may_allow=False, may_guard=False
     )
+    _end(storage, stamp, ends, done)  # first, or a statement that comes would be the double of one that goes
     joiner = Joiner(storage, options)
     for start in range(0, len(pieces), BATCH):
         batch = pieces[start : start + BATCH]
@@ -64,7 +65,6 @@ def join_statements(context: Context, state: RefState, done: TeamExchange) -> No
         joiner.take(batch)
     joiner.settle_doubles()
     _set_trust(storage, replace(stamp, group=random_hex(8)), state, accepted)
-    _end(storage, stamp, ends, done)
     _share_lost_texts(storage, stamp)
     _count(joiner.done, done)
     context.tell_write(storage, joiner.grown - len(done.removed))
@@ -268,9 +268,21 @@ def _end(storage: Storage, stamp: Stamp, ends: Mapping[str, TeamChange], done: T
                     f"A teammate took {memory.ref} back, but it was changed here since: it stays, no longer shared."
                 )
             else:
-                put_away(tx, memory, "forgotten" if end.action == "forget" else None, MERGE)
+                put_away(tx, memory, None, MERGE)
                 tx.note_file(f"{SHARED}{uid}", None)
+                _bring_back_doubles(tx, uid)
                 done.removed.append(memory.ref)
+
+
+def _bring_back_doubles(tx: Transaction, uid: str) -> None:
+    """Bring shared memories back that were archived because the memory that went said the same."""
+    for other in filter(None, (by_uid(tx, one) for one in notes_of(tx))):
+        if (
+            other.superseded_by == uid
+            and other.reason == "superseded"
+            and _was_ended_by_merge(tx.events(subject=other.uid))
+        ):
+            tx.put(replace(other, **BACK), MERGE)
 
 
 def _changed_since(events: Sequence[Event], end: TeamChange) -> bool:

@@ -37,15 +37,19 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     memory, wrong_settings = _opened(invocation)
     with memory:
         stores = memory.perform(DOCTOR, asked)
+        outdated = [] if _has_problem(stores) else [one for one in memory.files.status() if one.is_outdated]
     links = _agent_checks(invocation, fix=asked.fix)
     is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
         *wrong_settings,
         *_store_lines(stores),
         *_agent_lines(links),
+        *(f"note: the block in {one.path} is out of date. `kept files agents` writes it." for one in outdated),
         *_verdict(stores, links, is_healthy=is_healthy),
     ]
-    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links}), lines)
+    invocation.answer(
+        msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links, "outdated": outdated}), lines
+    )
     if not is_healthy:
         click.get_current_context().exit(FAILED)
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from kept.exchange.agents_md import without_block
 from kept.exchange.importers.foreign import Brought, BroughtStatement, decoded, moment_in, names_in, pieces
 from kept.model import Draft, Origin, Source, Trust
 
@@ -76,7 +77,7 @@ def read_markdown(path: Path, data: bytes) -> Brought:
 
 
 def _read(path: Path, data: bytes, *, origin: Origin, kind: str, trust: Trust | None = None) -> Brought:
-    text = decoded(path, data)
+    text = without_block(decoded(path, data))
     about, body, first_line = front_matter(text)
     of_file = moment_in(about.get("created") or about.get("date")) or _date_in(path.stem)
     title = about.get("title") or about.get("name") or ""
