@@ -1,4 +1,4 @@
-"""The block of Kept in AGENTS.md: where it stands, and how a memory is written into it.
+"""Block of Kept in AGENTS.md: where it stands, and how a memory is written into it.
 
 `memory.agents_file` decides which memories stand there and takes edits in; lines are parsed as in MEMORY.md. Rule: a
 byte outside of the block is never changed, and no memory can end the block, or be more than the text of one line.
@@ -67,7 +67,7 @@ def newline_of(whole: str) -> str:
 
 
 def start(end: str) -> str:
-    """Return a block in which nothing is shown yet."""
+    """Return a block that shows nothing yet."""
     return f"{NOTE}{end}## {TITLE}{end}"
 
 
@@ -96,11 +96,15 @@ def _place(whole: str) -> tuple[str, str]:
 
 
 def without_block(whole: str) -> str:
-    """Return a text without the block, for readers of the project's own words. Broken markers hide nothing."""
+    """Return a text with blank lines in the place of the block, for readers of the project's own words.
+
+    Broken markers hide nothing.
+    """
     try:
-        return remove(whole)
+        block = find(whole)
     except InvalidInput:
         return whole
+    return whole if block is None else block.before + "\n" * (block.inner.count("\n") + 2) + block.after
 
 
 def plain(whole: str) -> str:
@@ -119,7 +123,7 @@ def plain(whole: str) -> str:
 
 
 def line_of(content: str) -> str:
-    """Return the text of a memory as one line that is plain text in Markdown, whatever it says."""
+    """Return the text of a memory as one line that is always plain text in Markdown."""
     lines = content.replace("\r\n", "\n").strip().split("\n")
     return "<br>".join(_escaped(" ".join(characters.visible(line, keep_newlines=False).split())) for line in lines)
 

@@ -1,7 +1,7 @@
-"""The files of a team's git ref: one for each shared memory, as the set of changes that were made to it.
+"""Files of a team's git ref: one for each shared memory, as the set of changes that were made to it.
 
 `memory.team` shares, pushes and pulls; `projects.team_ref` reads and writes the ref. Two versions of a file are merged
-by taking the changes of both, so no order of pushes and pulls makes a difference. Rule: everybody who can push to the
+by taking the changes of both, so no order of pushes and pulls makes a difference. Rule: anyone who can push to the
 repository may have written a file. It has no field for trust, status or space, and unreadable files are None.
 """
 
@@ -89,7 +89,7 @@ def identity(change: TeamChange) -> bytes:
 
 
 def ordered(changes: Iterable[TeamChange]) -> list[TeamChange]:
-    """Return each change once, in the order in which they count. Of two with one name, the first given one."""
+    """Return each change once, in their order. Of two with one name, the first given one."""
     known: dict[str, TeamChange] = {}
     for one in changes:
         known.setdefault(one.group, one)

@@ -1,4 +1,4 @@
-"""The block of Kept in AGENTS.md, for agents that have no hooks: confirmed memories of the project, the best first.
+"""Block of Kept in AGENTS.md, for agents that have no hooks: confirmed memories of the project, the best first.
 
 A view like MEMORY.md, inside the markers of `exchange.agents_md`; everything else in the file belongs to people. The
 file is committed, so a person's global memory, candidates, and statements of low trust are never in it. Rule: an edit
@@ -12,40 +12,26 @@ from typing import Any
 from kept import worth
 from kept.exchange import agents_md
 from kept.exchange import memory_md as page
-from kept.memory import views
 from kept.memory.context import Context
 from kept.memory.memory_md import MemoryFile, PageWork
-from kept.memory.view import Outcome, Seen, Synced, Terms, ViewPlace, Waiting
+from kept.memory.view import AGENTS_MD, Outcome, Seen, Synced, Terms, ViewPlace, Waiting
 from kept.model import Memory
 from kept.ports import Reader, Transaction, Where
 from kept.storage.shared import every
 from kept.tables import RETENTIONS
 from kept.writing.redact import redact
 
-MOMENTARY = ("summary", "progress", "file_change", "tool_output")  # kinds that say what happened, not what holds
+MARK_CHARS = 14  # of a line, beside its text: `- ` and a mark
+MOMENTARY = ("summary", "progress", "file_change", "tool_output")  # kinds that tell of a moment
 
 
-def write(context: Context, terms: Terms) -> Synced:
-    """Take the edits of the block in, and write it as it should be. Raises InvalidInput without a directory."""
-    return views.sync(context, views.ensure_agents_place(context), terms)
-
-
-def remove(context: Context, terms: Terms) -> Synced:
-    """Take the block out of the file."""
-
-    def rest_of(text: str, note: Mapping[str, Any]) -> str:
-        block = agents_md.find(text)
-        written = note.get("written")
-        edits = page.find_edits(written[-1], page.parse(block.inner)) if block and written else None
-        if edits and not (terms.ask and terms.ask("Remove the block with the edits that were made inside it?", [])):
-            raise Waiting("The block was edited. `kept files agents` takes the edits in; with --remove --yes they go.")
-        return agents_md.remove(text)
-
-    return views.cut(context, views.ensure_agents_place(context), rest_of)
+def view_of(context: Context, place: ViewPlace, terms: Terms) -> MemoryFile:
+    """Return the view of memories at a place: the block of AGENTS.md, or MEMORY.md."""
+    return (AgentsFile if place.name == AGENTS_MD else MemoryFile)(context, place, terms)
 
 
 class AgentsFile(MemoryFile):
-    """The block in the AGENTS.md of the project."""
+    """Block in the AGENTS.md of the project."""
 
     command = "kept files agents"
     title = agents_md.TITLE
@@ -110,20 +96,22 @@ class AgentsFile(MemoryFile):
 
 def chosen(context: Context, reader: Reader, rows: Iterable[page.Row], now: datetime) -> Iterator[Memory]:
     """Return the memories that stand in the block beside its other rows: pinned ones, then those worth most."""
-    others = [row for row in rows if not row.is_entry]
-    lines = agents_md.MOST_LINES - 2 - sum(max(1, row.raw.count("\n")) for row in others)
-    room = agents_md.MAX_CHARS - sum(len(row.raw) for row in others)
+    others = [row.raw for row in rows if not row.is_entry]
+    lines = agents_md.MOST_LINES - 2 - sum(max(1, raw.count("\n")) for raw in others)
+    room = agents_md.MAX_CHARS - sum(map(len, others))
     factors = RETENTIONS[context.settings.retention].worth
     fitting = [one for one in every(reader, Where(tiers=("project",))) if _may_be_told(one)]
     fitting.sort(key=lambda one: (one.status != "pinned", -worth.worth(one, now, factors), one.id))
     for memory in fitting:
-        size = len(agents_md.line_of(memory.content))
-        if lines <= 0:
-            return
-        has_secret = redact(memory.content, email=context.settings.redact_email).found
-        if size <= min(agents_md.MAX_LINE_CHARS, room) and not has_secret:
-            lines, room = lines - 1, room - size - len(" ^k- ") - 8
+        size = len(agents_md.line_of(memory.content)) + MARK_CHARS
+        if lines and size <= min(agents_md.MAX_LINE_CHARS, room) and not _has_secret(context, memory):
+            lines, room = lines - 1, room - size
             yield memory
+
+
+def _has_secret(context: Context, memory: Memory) -> bool:
+    """Return True for a value that looks like a secret, also if a person allowed it in the store."""
+    return bool(redact(memory.content, email=context.settings.redact_email).found)
 
 
 def _may_be_told(memory: Memory) -> bool:
@@ -131,12 +119,20 @@ def _may_be_told(memory: Memory) -> bool:
     return is_sure and memory.scope == "memory" and memory.kind not in MOMENTARY
 
 
-def is_outdated(context: Context, place: ViewPlace) -> bool | None:
-    """Return True if the block does not show what it should; None if there is no block."""
-    block = agents_md.find(views.read(place).text or "")
+def is_outdated(context: Context, reader: Reader, text: str) -> bool | None:
+    """Return True if the block is not as it should be; None if the file has none."""
+    block = agents_md.find(text)
     if block is None:
         return None
     rows = page.parse(block.inner)
     shown = sorted(row.text or "" for row in rows if row.is_entry)
-    with place.storage.reading() as reader:
-        return shown != sorted(agents_md.line_of(one.content) for one in chosen(context, reader, rows, context.now()))
+    return shown != sorted(agents_md.line_of(one.content) for one in chosen(context, reader, rows, context.now()))
+
+
+def without_block(text: str, note: Mapping[str, Any], terms: Terms) -> str:
+    """Return the file without the block. Raises Waiting if a person has to agree, because it was edited."""
+    block, written = agents_md.find(text), note.get("written")
+    edits = page.find_edits(written[-1], page.parse(block.inner)) if block and written else None
+    if edits and not (terms.ask and terms.ask("Remove the block with the edits that were made inside it?", [])):
+        raise Waiting("The block was edited. `kept files agents` takes the edits in; with --remove --yes they go.")
+    return agents_md.remove(text)

@@ -48,8 +48,12 @@ def sync(context: Context, ask: Callable[[str, Sequence[str]], bool] | None = No
 
 def agents(context: Context, *, remove: bool, ask: views.Ask | None) -> Synced:
     """Write the block of confirmed memories in AGENTS.md, or take it out. `ask` decides about edits inside it."""
-    terms = views.Terms(ask=ask, is_asked_for=True)
-    return agents_file.remove(context, terms) if remove else agents_file.write(context, terms)
+    terms, place = views.Terms(ask=ask, is_asked_for=True), views.agents_place(context, context.owned())
+    if place is None:
+        raise InvalidInput("This project has no directory, so it has no AGENTS.md.", hint="Run it in the project.")
+    if not remove:
+        return views.sync(context, place, terms)
+    return views.cut(context, place, lambda text, note: agents_file.without_block(text, note, terms))
 
 
 def list_views(context: Context) -> list[ViewStatus]:
@@ -58,9 +62,9 @@ def list_views(context: Context) -> list[ViewStatus]:
     for place in _places_with_agents(context):
         problem, exists, is_edited, is_outdated = "", False, False, None
         try:
-            exists = views.read(place).text is not None
-            is_edited = views.is_edited(context, place)
-            is_outdated = agents_file.is_outdated(context, place) if place.name == AGENTS_MD else False
+            text = views.read(place).text
+            exists, is_edited = text is not None, views.is_edited(context, place)
+            is_outdated = _is_outdated(context, place, text or "") if place.name == AGENTS_MD else False
         except KeptError as error:
             problem = error.message
         if is_outdated is None and not problem and not context.settings.agents_block:
@@ -78,6 +82,11 @@ def list_views(context: Context) -> list[ViewStatus]:
             )
         )
     return found
+
+
+def _is_outdated(context: Context, place: ViewPlace, text: str) -> bool | None:
+    with place.storage.reading() as reader:
+        return agents_file.is_outdated(context, reader, text)
 
 
 def _places_with_agents(context: Context) -> Iterator[ViewPlace]:

@@ -338,7 +338,7 @@ def _accepts_all(ask: Ask, lines: Sequence[str]) -> bool:
 def without_erased(
     place: ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
 ) -> tuple[str, Mapping[str, Any]]:
-    """The file without the lines of erased memories and without quotations of them; and the note without them.
+    """Return the file and its note without the lines of erased memories, and without quotations of them.
 
     Of AGENTS.md that is only the block: the rest is not ours to change.
     """

@@ -45,13 +45,13 @@ MOST_RACES = 8  # pushes that another push was faster than
 
 
 class TeamStatus(Struct, frozen=True, kw_only=True):
-    """The state of team memory, as far as this clone knows it without asking the remote."""
+    """State of team memory, as far as this clone knows it without asking the remote."""
 
     ref: str
     remote: str
     shared: list[str] = []  # refs of memories here that are shared
     to_push: int = 0
-    waiting: int = 0  # changes of authors that nobody here has accepted
+    waiting: int = 0  # changes of authors who are not accepted
     members: list[TeamMember] = []
 
 
@@ -63,7 +63,7 @@ def share(context: Context, refs: Sequence[Ref]) -> list[Memory]:
         _check_shareable(memory)
     storage = context.owned()
     if not context.is_person:
-        context.agree(f"Share {len(found)} memories with everybody who can read the repository?", to="share memories")
+        context.agree(f"Share {len(found)} memories with all who can read the repository?", to="share memories")
 
     def work(tx: Transaction) -> list[Memory]:
         new_uid = place(storage, tx.stamp.at).new_uid
@@ -126,7 +126,7 @@ def _check_shared_here(reader: Reader, memory: Memory) -> None:
     if begun and begun[0].endswith(CLAIMED):
         raise InvalidInput(
             f"Memory {memory.ref} was shared by {begun[0].removesuffix(CLAIMED)}, who can unshare it.",
-            hint=f"`kept forget {memory.ref}` and a push take it back for everybody.",
+            hint=f"`kept forget {memory.ref}` and a push take it back for all.",
         )
 
 
@@ -230,30 +230,39 @@ def _at_tip(state: RefState, uid: str, accepted: Collection[str], reader: Reader
 
 def _news(memory: Memory | None, events: list[Event], note: str, at_tip: Sequence[TeamChange]) -> list[TeamChange]:
     """Return the changes that were made here and are not in the ref."""
-    group = note.removeprefix("-")
-    begun = next((event for event in events if event.group == group), None)
-    if memory is None:  # erased here; without events it has never come
-        gone = next((event for event in events if event.action == "erase"), None)
-        return _withdrawal("forget", gone, at_tip)
+    ended, action = _end_here(memory, events, note)
+    if ended:
+        return _withdrawal(action, ended, at_tip)
+    if memory is None or memory.is_forgotten or memory.is_low_trust or memory.status == "candidate":
+        return []
+    return [] if _is_undone(events, note) else _new_changes(memory, events, note, {one.group for one in at_tip})
+
+
+def _end_here(memory: Memory | None, events: list[Event], note: str) -> tuple[list[Event], str]:
+    """Return the events that ended a statement here, and the action that tells others."""
+    if memory is None:  # without such an event it has never come
+        return [event for event in events if event.action == "erase"], "forget"
     if note.startswith("-"):
-        return _withdrawal("unshare", begun, at_tip)
-    if memory.reason in ("forgotten", "rejected"):
-        ended = archiving_event(events)
-        is_ours = ended is not None and ended.action not in (MERGE, "undo")
-        return _withdrawal("forget", ended, at_tip) if is_ours else []
-    if begun is None or memory.is_low_trust or memory.status == "candidate" or _is_undone(events, group):
-        return []
-    known = {one.group for one in at_tip}
-    since = [event for event in joining.carried(events) if event.seq > begun.seq and event.group not in known]
-    new = [] if group in known else [_sharing(memory, begun)]
-    return [*new, *_revisions(event for event in since if event.group != group)]
+        return [event for event in events if event.group == note[1:]], "unshare"
+    ended = archiving_event(events) if memory.reason in ("forgotten", "rejected") else None
+    return [ended] if ended is not None and ended.action not in (MERGE, "undo") else [], "forget"
 
 
-def _withdrawal(action: Any, event: Event | None, at_tip: Sequence[TeamChange]) -> list[TeamChange]:
-    if event is None or not team_files.standing(at_tip):
+def _new_changes(memory: Memory, events: list[Event], group: str, known: Collection[str]) -> list[TeamChange]:
+    """Return the sharing of a memory and its revisions since, but for those that are known."""
+    begun = next((event for event in events if event.group == group), None)
+    if begun is None:
         return []
-    latest = max([event.at, *(one.at for one in at_tip)])
-    return [TeamChange(group=event.group, at=latest, action=action)]
+    later = [event for event in joining.carried(events) if event.seq > begun.seq and event.group != group]
+    sharing = [] if group in known else [_sharing(memory, begun)]
+    return [*sharing, *_revisions(event for event in later if event.group not in known)]
+
+
+def _withdrawal(action: Any, ended: Sequence[Event], at_tip: Sequence[TeamChange]) -> list[TeamChange]:
+    """Return the change that takes a statement back; [] if it is not in the ref, or was taken back before."""
+    if not ended or not team_files.standing(at_tip):
+        return []
+    return [TeamChange(group=ended[0].group, at=ended[0].at, action=action)]
 
 
 def _is_undone(events: Iterable[Event], group: str) -> bool:

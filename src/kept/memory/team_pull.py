@@ -4,8 +4,9 @@ Rule: a teammate changes only memories that are shared here. Authors whom no per
 unknown trust and change those; their changes to all other statements wait.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from kept import text
@@ -33,17 +34,16 @@ from kept.memory.team_state import (
     told_fields,
     words_of,
 )
-from kept.model import LOW_TRUST, PROPOSAL, PROPOSED, REJECTED, Event, Memory, Source, Trust, replace
-from kept.ports import Stamp, Storage, Transaction
+from kept.model import PROPOSAL, PROPOSED, REJECTED, Event, Memory, Source, Trust, replace
+from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.projects.team_ref import Author
 from kept.storage.shared import random_hex
-from kept.writing.pipeline import WriteRules
 from kept.writing.redact import redact
 
 ACCEPT = "accept author"
 MOST_AHEAD = timedelta(days=1)  # of a clock elsewhere; a later date would win over every other change
 OUR_TAGS = {PROPOSED, PROPOSAL, REJECTED}  # they mean a decision that was made here
-BACK: Mapping[str, Any] = {"status": "confirmed", "reason": None, "archived_at": None, "superseded_by": None}
+BACK: dict[str, Any] = {"status": "confirmed", "reason": None, "archived_at": None, "superseded_by": None}
 
 
 def join_statements(context: Context, state: RefState, done: TeamExchange) -> None:
@@ -52,12 +52,17 @@ def join_statements(context: Context, state: RefState, done: TeamExchange) -> No
     done.refused, done.removed = dict(state.refused), []
     accepted = accepted_authors(storage)
     stamp = context.stamp()
-    pieces, ends, waiting = _sorted_out(context, storage, state, accepted, done)
-    done.waiting, done.unaccepted = len(waiting), sorted({str(one.author) for one in waiting})
+    sorting = _Sorting(context, storage.space, accepted)
+    with storage.reading() as reader:
+        notes = notes_of(reader)
+        for uid, claims in state.statements.items():
+            sorting.add(_Here(uid, by_uid(reader, uid), reader.events(subject=uid), notes.get(uid, "")), claims)
+    pieces = sorting.pieces
+    done.waiting, done.unaccepted = len(sorting.waiting), sorted({str(one.author) for one in sorting.waiting})
     options = JoinOptions(
         stamp=stamp, session_stamp=stamp, rules=context.rules(), action=SHARE, may_allow=False, may_guard=False
     )
-    _end(storage, stamp, ends, done)  # first, or a statement that comes would be the double of one that goes
+    _end(storage, stamp, sorting.ends, done)  # first, or a statement that comes would be the double of one that goes
     joiner = Joiner(storage, options)
     for start in range(0, len(pieces), BATCH):
         batch = pieces[start : start + BATCH]
@@ -66,15 +71,14 @@ def join_statements(context: Context, state: RefState, done: TeamExchange) -> No
     joiner.settle_doubles()
     _set_trust(storage, replace(stamp, group=random_hex(8)), state, accepted)
     _share_lost_texts(storage, stamp)
-    _count(joiner.done, done)
+    _count(joiner.done, sorting.refused, done)
     context.tell_write(storage, joiner.grown - len(done.removed))
 
 
-def _count(joined: Joined, done: TeamExchange) -> None:
+def _count(joined: Joined, refused: Counter[str], done: TeamExchange) -> None:
     done.added, done.changed, done.known = joined.stored, joined.changed, joined.known
     done.conflicts = joined.conflicts
-    for reason, number in joined.refused.items():
-        done.refused[reason] = done.refused.get(reason, 0) + number
+    done.refused = dict(+(Counter(done.refused) + refused + Counter(joined.refused)))
 
 
 class _Here(NamedTuple):
@@ -89,91 +93,106 @@ class _Here(NamedTuple):
     def groups(self) -> set[str]:
         return {event.group for event in self.events}
 
+    @property
+    def is_private(self) -> bool:
+        """Return True for a memory that is not shared here, or that is to be taken back with the next push."""
+        return self.note.startswith("-") or (self.mine is not None and not self.note)
+
+    @property
+    def is_forgotten(self) -> bool:
+        return self.mine is not None and self.mine.is_forgotten
+
+    @property
+    def is_of_a_stranger(self) -> bool:
+        """Return True if nothing here depends on it: it is new, or only authors who are not accepted have said it."""
+        return self.mine is None or self.mine.is_low_trust
+
     def before_sharing(self) -> list[Event]:
         """Return the events that the shared statement was made from: no revision that the others do not know."""
         shared = [event.seq for event in self.events if event.group == self.note]
         return [event for event in self.events if shared and event.seq < shared[0]]
 
 
-def _sorted_out(
-    context: Context, storage: Storage, state: RefState, accepted: Collection[str], done: TeamExchange
-) -> tuple[list[Piece], dict[str, TeamChange], list[Claimed]]:
-    """Decide about each statement: the pieces to join, the memories that others took back, and what has to wait."""
-    pieces: list[Piece] = []
-    ends: dict[str, TeamChange] = {}
-    waiting: list[Claimed] = []
-    latest, rules = context.now() + MOST_AHEAD, context.rules()
-    with storage.reading() as reader:
-        notes = notes_of(reader)
-        for uid, claims in state.statements.items():
-            here = _Here(uid, by_uid(reader, uid), reader.events(subject=uid), notes.get(uid, ""))
-            if not here.note and not team_files.standing(one.change for one in claims):
-                continue
-            if (reason := _refusal(here, claims, latest, rules)) is not None:
-                done.refused[reason] = done.refused.get(reason, 0) + 1
-                continue
-            usable, late = _usable(here, claims, accepted)
-            waiting += late
-            end = team_files.withdrawal(one.change for one in usable)
-            if not team_files.standing(one.change for one in usable):
-                ends |= {} if end is None else {uid: end}
-            elif here.mine is None or not here.mine.is_forgotten:
-                pieces.append(_piece(storage.space, here, usable, accepted))
-    return pieces, ends, waiting
+class _Sorting:
+    """Decides about the statements of the ref, one by one.
 
-
-def _refusal(here: _Here, claims: Sequence[Claimed], latest: datetime, rules: WriteRules) -> str | None:
-    """Return why a file of the ref is left alone."""
-    if here.note.startswith("-") or (here.mine is not None and not here.note):
-        return "not_shared_here"
-    if any(one.change.at > latest for one in claims):
-        return "dated_ahead"
-    said = {word for one in claims for word in words_of(one.change) if one.change.group not in here.groups}
-    return "secret" if any(has_secret(word, rules) for word in said) else None
-
-
-def _usable(
-    here: _Here, claims: Sequence[Claimed], accepted: Collection[str]
-) -> tuple[Sequence[Claimed], list[Claimed]]:
-    """Return the changes that count here, and those that wait for a person.
-
-    Authors who are not accepted add statements of unknown trust and change their own; they change no other statement.
+    `pieces` are joined, `ends` are taken back, and `waiting` changes need a person first.
     """
-    is_theirs = here.mine is None or here.mine.trust in LOW_TRUST
-    known = [one for one in claims if one.author.key in accepted or one.change.group in here.groups]
-    others = [one for one in claims if one not in known]
-    is_begun = any(one.change.action == SHARE and one.author.key in accepted for one in claims)
-    if is_theirs and not is_begun:
-        return claims, others
-    return known, others
+
+    def __init__(self, context: Context, space: str, accepted: Collection[str]) -> None:
+        self.pieces: list[Piece] = []
+        self.ends: dict[str, TeamChange] = {}
+        self.waiting: list[Claimed] = []
+        self.refused: Counter[str] = Counter()
+        self._space, self._accepted = space, accepted
+        self._latest, self._rules = context.now() + MOST_AHEAD, context.rules()
+
+    def add(self, here: _Here, claims: Sequence[Claimed]) -> None:
+        """Sort one statement."""
+        if here.is_private:
+            self.refused["not_shared_here"] += bool(team_files.standing(one.change for one in claims))
+            return
+        usable = self._counting(here, [one for one in claims if self._is_sound(here, one.change)])
+        end = team_files.withdrawal(one.change for one in usable)
+        if end is not None:
+            self.ends[here.uid] = end
+        elif any(one.change.action == SHARE for one in usable) and not here.is_forgotten:
+            self.pieces.append(_piece(self._space, here, usable, self._accepted))
+
+    def _is_sound(self, here: _Here, change: TeamChange) -> bool:
+        """Return False for a change of the future, which would win over all others, and for one with a secret."""
+        if change.at > self._latest:
+            self.refused["dated_ahead"] += 1
+            return False
+        is_safe = change.group in here.groups or not any(has_secret(word, self._rules) for word in words_of(change))
+        self.refused["secret"] += not is_safe
+        return is_safe
+
+    def _counting(self, here: _Here, claims: Sequence[Claimed]) -> Sequence[Claimed]:
+        """Return the changes that count here; the others wait.
+
+        Authors who are not accepted add statements of unknown trust and change those; they change no other statement.
+        """
+        known = [one for one in claims if self._is_accepted(one) or one.change.group in here.groups]
+        self.waiting += [one for one in claims if one not in known]
+        is_begun = any(one.change.action == SHARE and self._is_accepted(one) for one in claims)
+        return claims if here.is_of_a_stranger and not is_begun else known
+
+    def _is_accepted(self, claim: Claimed) -> bool:
+        return claim.author.key in self._accepted
 
 
 def _piece(space: str, here: _Here, claims: Sequence[Claimed], accepted: Collection[str]) -> Piece:
     """Return the statement with its history, as an import would bring it."""
     authors = {one.change.group: one.author for one in claims}
-    changes = team_files.standing(one.change for one in claims)
-    is_back = here.mine is not None and _was_ended_by_merge(here.events)
-    record, events = here.mine, []
-    for change in changes:
+    first, *later = team_files.standing(one.change for one in claims)
+    level = _level(authors[first.group], accepted)
+    if here.mine is None:
+        record = _born(space, here.uid, first, authors[first.group], level)
+        events = [_event(record, first, authors[first.group], record.__struct_fields__)]
+    else:
+        record, events, later = here.mine, [], [first, *later]
+    for change in later:
         author = authors[change.group]
-        level: Trust = "teammate" if author.key in accepted else "unknown"
-        if record is None:
-            record = _born(space, here.uid, change, author, level)
-            changed = {name: (None, value) for name, value in wire(record).items()}
-        else:
-            fields = _fields(change) | {"updated_at": max(record.updated_at, change.at)}
-            if "content" in fields:
-                is_known = here.mine is not None and change.group in here.groups
-                fields["trust"] = here.mine.trust if here.mine is not None and is_known else level
-                fields |= BACK if is_back and not is_known else {}
-            record = replace(record, **fields)
-            now = wire(record)
-            changed = {name: (None, now[name]) for name in fields} | (
-                {"id": (None, 0)} if change.action == SHARE else {}
-            )
-        events.append(_event(here.uid, change, author, changed))
-    assert record is not None
+        fields = _changed_fields(here, change, record, _level(author, accepted))
+        record = replace(record, **fields)
+        events.append(_event(record, change, author, (*fields, *(("id",) if change.action == SHARE else ()))))
     return Piece(space=space, noun=Memory, subject=here.uid, record=record, history=(*here.before_sharing(), *events))
+
+
+def _level(author: Author, accepted: Collection[str]) -> Trust:
+    return "teammate" if author.key in accepted else "unknown"
+
+
+def _changed_fields(here: _Here, change: TeamChange, record: Memory, level: Trust) -> dict[str, Any]:
+    """Return the fields that a change sets in a memory. With its text comes the trust of its author."""
+    fields = _fields(change) | {"updated_at": max(record.updated_at, change.at)}
+    if "content" not in fields:
+        return fields
+    if here.mine is not None and change.group in here.groups:
+        return fields | {"trust": here.mine.trust}
+    # It was archived because another memory said the same, and now it says something else.
+    return fields | {"trust": level} | (BACK if _was_ended_by_merge(here.events) else {})
 
 
 def _fields(change: TeamChange) -> dict[str, Any]:
@@ -205,18 +224,20 @@ def _label(author: Author) -> str:
     return text.visible(redact(" ".join(said.split()), email=True).text)[:100] or "teammate"
 
 
-def _event(uid: str, change: TeamChange, author: Author, changed: dict[str, tuple[Any, Any]]) -> Event:
+def _event(record: Memory, change: TeamChange, author: Author, names: Iterable[str]) -> Event:
+    """Return the event of the journal that made the record, with the fields of these names."""
+    now = wire(record) | {"id": 0}
     return Event(
         seq=0,
         group=change.group,
         at=change.at,
         actor=f"{_label(author)}{CLAIMED}",
         action=change.action,
-        subject=uid,
+        subject=record.uid,
         digest="",
         prev="",
         hash="",
-        changed=changed,
+        changed={name: (None, now[name]) for name in names},
     )
 
 
@@ -241,16 +262,21 @@ def _set_trust(storage: Storage, stamp: Stamp, state: RefState, accepted: Collec
     with storage.writing(stamp) as tx:
         for uid in state.statements.keys() & notes_of(tx).keys():
             memory = by_uid(tx, uid)
-            if memory is None or memory.trust not in ("unknown", "teammate"):
+            author = _author_of_text(tx, uid, state.statements[uid])
+            if memory is None or author is None or memory.trust not in ("unknown", "teammate"):
                 continue
-            groups = {event.group for event in tx.events(subject=uid)}
-            own = [one for one in state.statements[uid] if one.change.group in groups and one.change.content]
-            level: Trust = "teammate" if own and own[-1].author.key in accepted else "unknown"
-            is_mine = bool(own) and own[-1].change.group in own_groups(tx, uid)
-            if own and not is_mine and level != memory.trust:
-                raised = replace(memory, trust=level)
-                is_told = level == "teammate" and not memory.is_archived
-                tx.put(replace(raised, status="confirmed") if is_told else raised, ACCEPT)
+            now = replace(memory, trust=_level(author, accepted))
+            if now.trust == "teammate" and memory.status == "candidate":
+                now = replace(now, status="confirmed")
+            if now != memory:
+                tx.put(now, ACCEPT)
+
+
+def _author_of_text(reader: Reader, uid: str, claims: Sequence[Claimed]) -> Author | None:
+    """Return the author of the text that a memory has here; None if it was written here."""
+    known = {event.group for event in reader.events(subject=uid)}
+    texts = [one for one in claims if one.change.group in known and one.change.content]
+    return None if not texts or texts[-1].change.group in own_groups(reader, uid) else texts[-1].author
 
 
 def _end(storage: Storage, stamp: Stamp, ends: Mapping[str, TeamChange], done: TeamExchange) -> None:
@@ -276,12 +302,9 @@ def _end(storage: Storage, stamp: Stamp, ends: Mapping[str, TeamChange], done: T
 
 def _bring_back_doubles(tx: Transaction, uid: str) -> None:
     """Bring shared memories back that were archived because the memory that went said the same."""
-    for other in filter(None, (by_uid(tx, one) for one in notes_of(tx))):
-        if (
-            other.superseded_by == uid
-            and other.reason == "superseded"
-            and _was_ended_by_merge(tx.events(subject=other.uid))
-        ):
+    others = filter(None, (by_uid(tx, one) for one in notes_of(tx)))
+    for other in (one for one in others if one.superseded_by == uid and one.reason == "superseded"):
+        if _was_ended_by_merge(tx.events(subject=other.uid)):
             tx.put(replace(other, **BACK), MERGE)
 
 
@@ -293,10 +316,14 @@ def _changed_since(events: Sequence[Event], end: TeamChange) -> bool:
 def _share_lost_texts(storage: Storage, stamp: Stamp) -> None:
     """Share the older text of a statement that two people revised at once: its author may be the other one."""
     with storage.reading() as reader:
-        merged = [event for event in reader.events(group=stamp.group) if event.action == MERGE]
-        born = [event.subject for event in merged if (event.changed or {}).get("id", (0, 0))[0] is None]
-        lost = [memory for uid in born if (memory := by_uid(reader, uid)) is not None and not memory.is_low_trust]
+        born = [event.subject for event in reader.events(group=stamp.group) if event.action == MERGE and _adds(event)]
+        found = [by_uid(reader, uid) for uid in born]
+    lost = [memory for memory in found if memory is not None and not memory.is_low_trust]
     if lost:
         with storage.writing(replace(stamp, group=random_hex(8))) as tx:
             for memory in lost:
                 mark_shared(tx, memory)
+
+
+def _adds(event: Event) -> bool:
+    return (event.changed or {}).get("id", (0, 0))[0] is None

@@ -5,7 +5,7 @@
 brought exactly this change, so rewriting the words of another person makes them the words of the one who did.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from kept.exchange.team_files import FIELDS, TeamChange
 from kept.memory.context import SHARED
 from kept.model import Event, Memory
 from kept.ports import Reader, Storage, Transaction
-from kept.projects.team_ref import Author, TeamRef, TreeFile
+from kept.projects.team_ref import Author, FileVersion, TeamRef, TreeFile
 from kept.writing.pipeline import WriteRules
 from kept.writing.redact import redact
 
@@ -36,7 +36,7 @@ class TeamMember(Struct, frozen=True, kw_only=True):
 
 
 class TeamExchange(Struct, kw_only=True):
-    """The result of a push or a pull."""
+    """Result of a push or a pull."""
 
     ref: str
     remote: str
@@ -60,7 +60,7 @@ class Claimed(NamedTuple):
 
 
 class RefState(NamedTuple):
-    """The statements of the ref by uid, and how many files could not be used, by reason."""
+    """Statements of the ref by uid, and how many files could not be used, by reason."""
 
     statements: Mapping[str, Sequence[Claimed]]
     files: Mapping[str, Sequence[TeamChange]]  # at the tip, as they stand there
@@ -74,23 +74,31 @@ def read_ref(ref: TeamRef, tip: str | None) -> RefState:
     versions = [one for one in ref.versions(tip) if team_files.uid_of(one.name)]
     tree = ref.tree(tip)
     data = ref.contents([*(one.blob for one in versions), *(one.blob for one in tree)], team_files.MAX_FILE_BYTES)
-    authors: dict[tuple[str, bytes], Author] = {}
-    withdrawn: dict[str, list[TeamChange]] = {}
-    for one in versions:
-        uid = team_files.uid_of(one.name) or ""
-        for change in _changes(data.get(one.blob), uid) or ():
-            authors.setdefault((uid, team_files.identity(change)), one.author)
-            if change.takes_back:  # stays, also if a later commit leaves it out
-                withdrawn.setdefault(uid, []).append(change)
+    authors, ends = _origins(versions, data)
     files, unreadable = _files_at_tip(tree, data)
     statements = {
         uid: [
-            Claimed(one, authors.get((uid, team_files.identity(one)), NO_AUTHOR))
-            for one in team_files.ordered((*changes, *withdrawn.get(uid, ())))
+            Claimed(change, authors.get((uid, team_files.identity(change)), NO_AUTHOR))
+            for change in team_files.ordered((*changes, *ends.get(uid, ())))
         ]
         for uid, changes in files.items()
     }
     return RefState(statements, files, {"unreadable": unreadable} if unreadable else {})
+
+
+def _origins(
+    versions: Iterable[FileVersion], data: Mapping[str, bytes]
+) -> tuple[dict[tuple[str, bytes], Author], dict[str, list[TeamChange]]]:
+    """Return the author of each change, and the ends of statements: these stay if a later commit leaves them out."""
+    authors: dict[tuple[str, bytes], Author] = {}
+    ends: dict[str, list[TeamChange]] = {}
+    for one in versions:
+        uid = team_files.uid_of(one.name) or ""
+        for change in _changes(data.get(one.blob), uid) or ():
+            authors.setdefault((uid, team_files.identity(change)), one.author)
+            if change.takes_back:
+                ends.setdefault(uid, []).append(change)
+    return authors, ends
 
 
 def _files_at_tip(tree: Sequence[TreeFile], data: Mapping[str, bytes]) -> tuple[dict[str, Sequence[TeamChange]], int]:
@@ -136,7 +144,7 @@ def accepted_authors(storage: Storage) -> set[str]:
 
 
 def notes_of(reader: Reader) -> dict[str, str]:
-    """Return uid → the change by which it was shared; with a dash, the change by which it is to be taken back."""
+    """Return uid → the change that shared it; with a dash, the change that is to take it back."""
     return {name.removeprefix(SHARED): note for name, note in reader.file_notes(SHARED).items()}
 
 

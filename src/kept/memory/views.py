@@ -52,10 +52,8 @@ def places(context: Context, *, only_there: bool = False) -> Iterator[ViewPlace]
         tasks = folder / TASKS
         if not is_global and (os.path.lexists(tasks) or (not only_there and _has_tasks(storage))):
             yield ViewPlace(name=TASKS, path=tasks, root=folder, storage=storage, mark=mark)
-        if (place := _memory_md(context, storage, folder, mark)) is not None:
-            yield place
-        if not is_global and context.settings.agents_block and (place := agents_place(context, storage)) is not None:
-            yield place
+        agents = agents_place(context, storage) if context.settings.agents_block and not is_global else None
+        yield from filter(None, (_memory_md(context, storage, folder, mark), agents))
 
 
 def agents_place(context: Context, storage: Storage) -> ViewPlace | None:
@@ -64,14 +62,6 @@ def agents_place(context: Context, storage: Storage) -> ViewPlace | None:
     if own is None:
         return None
     return ViewPlace(name=AGENTS_MD, path=own / AGENTS_MD, root=own, storage=storage, is_shared=True, mark=mark)
-
-
-def ensure_agents_place(context: Context) -> ViewPlace:
-    """Return the place of AGENTS.md. Raises InvalidInput for a project without a directory."""
-    place = agents_place(context, context.owned())
-    if place is None:
-        raise InvalidInput("This project has no directory, so it has no AGENTS.md.", hint="Run it in the project.")
-    return place
 
 
 def _memory_md(context: Context, storage: Storage, folder: Path, mark: str) -> ViewPlace | None:
@@ -169,11 +159,9 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
 
 
 def _view(context: Context, place: ViewPlace, terms: Terms) -> FileView:
-    from kept.memory import agents_file, memory_md, tasks_json  # only for a file that was edited, or is out of date
+    from kept.memory import agents_file, tasks_json  # only for a file that was edited, or is out of date
 
-    if place.name == AGENTS_MD:
-        return agents_file.AgentsFile(context, place, terms)
-    return (tasks_json.TasksFile if place.name == TASKS else memory_md.MemoryFile)(context, place, terms)
+    return (tasks_json.TasksFile if place.name == TASKS else agents_file.view_of)(context, place, terms)
 
 
 def _sync_once(context: Context, view: FileView, done: Synced) -> bool:

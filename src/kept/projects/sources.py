@@ -84,7 +84,7 @@ def run_git(folder: Path, *arguments: str) -> bytes | None:
 
 
 class GitAnswer(NamedTuple):
-    """The end of a git command: its exit code, its output, and its last complaint in one line."""
+    """Result of a git command: its exit code, its output, and its last complaint in one line."""
 
     code: int
     output: bytes

@@ -1,13 +1,13 @@
-"""The git ref of a team: `refs/kept/<project>` of the repository's own remote, with one file for each shared memory.
+"""Git ref of a team: `refs/kept/<project>` of the repository's own remote, with one file for each shared memory.
 
 Reads and writes objects and that ref alone, by git's plumbing: no branch, no index and no work tree is touched. Rule:
-everybody who can push may have written anything there. Sizes are asked for before anything is read, and the author of
+anyone who can push may have written anything there. Sizes are asked for before anything is read, and the author of
 a commit is a claim that `memory.team` asks a person about.
 """
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,14 +25,14 @@ _TREE_LINE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]{40,64}) +(\d+|-)\t(.*)", re.D
 
 
 class Author(NamedTuple):
-    """The author that a commit names. Anybody can write any name there."""
+    """Author that a commit names. Anyone who can push can write any name there."""
 
     email: str
     name: str
 
     @property
     def key(self) -> str:
-        """Return the name by which a person accepts them: the address, else the name."""
+        """Return the name that a person accepts them under: the address, else the name."""
         return (self.email or self.name).strip().casefold()
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class TreeFile(NamedTuple):
 
 
 class TeamRef:
-    """The ref of one repository at one remote."""
+    """Ref of one repository at one remote."""
 
     def __init__(self, folder: Path, remote: str | None) -> None:
         self._folder = folder
@@ -125,7 +125,7 @@ class TeamRef:
         return os.fsdecode(answer.output).strip()
 
     def push(self, commit: str, tip: str | None) -> bool:
-        """Make a commit the tip of the ref at the remote, if nobody has pushed since. Returns False if somebody has."""
+        """Make a commit the tip of the ref at the remote. Returns False if another push came first."""
         lease = f"--force-with-lease={self.name}:{tip or ''}"
         answer = self._git("push", "--quiet", "--no-verify", lease, self.remote, f"{commit}:{self.name}")
         if answer.is_done:
@@ -165,7 +165,7 @@ class TeamRef:
             for head, said in zip(lines[::2], lines[1::2], strict=False)
         }
         asked = ("diff-tree", "--stdin", "-r", "--root", "--no-renames", "--raw", "--no-abbrev", "--no-ext-diff")
-        raw = self._bytes(*asked, given="\n".join(authors).encode() + b"\n").decode("utf-8", "replace")
+        raw = self._bytes(*asked, given=_listed(authors)).decode("utf-8", "replace")
         author = Author("", "")
         for line in raw.split("\n"):
             if not line.startswith(":"):
@@ -178,19 +178,23 @@ class TeamRef:
 
     def contents(self, blobs: Sequence[str], max_bytes: int) -> dict[str, bytes]:
         """Return the contents of these blobs, without those above `max_bytes`. Raises InvalidInput for too much."""
-        wanted = list(dict.fromkeys(blobs))
-        if not wanted:
-            return {}
-        asked = "\n".join(wanted).encode() + b"\n"
-        sizes = [line.split() for line in self._bytes("cat-file", "--batch-check", given=asked).decode().splitlines()]
-        small = [line[0] for line in sizes if len(line) == 3 and line[1] == "blob" and int(line[2]) <= max_bytes]
-        total = sum(int(line[2]) for line in sizes if line[0] in set(small))
-        if total > MAX_TOTAL_BYTES:
+        sizes = self._sizes(list(dict.fromkeys(blobs)))
+        small = {blob: size for blob, size in sizes.items() if size <= max_bytes}
+        if (total := sum(small.values())) > MAX_TOTAL_BYTES:
             raise InvalidInput(
                 f"{self.name} has {total // 1_000_000:,} MB of statements.", hint="Start a new ref with fewer of them."
             )
-        data = self._bytes("cat-file", "--batch", given="\n".join(small).encode() + b"\n") if small else b""
-        return dict(_blobs_in(data))
+        return dict(_blobs_in(self._bytes("cat-file", "--batch", given=_listed(small)))) if small else {}
+
+    def _sizes(self, blobs: Sequence[str]) -> dict[str, int]:
+        """Return the size of each of these objects that is a blob."""
+        told = self._bytes("cat-file", "--batch-check", given=_listed(blobs)).decode() if blobs else ""
+        lines = [line.split() for line in told.splitlines()]
+        return {line[0]: int(line[2]) for line in lines if len(line) == 3 and line[1] == "blob"}
+
+
+def _listed(names: Iterable[str]) -> bytes:
+    return "".join(f"{name}\n" for name in names).encode()
 
 
 def _blobs_in(data: bytes) -> Iterator[tuple[str, bytes]]:

@@ -11,6 +11,7 @@ from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.install import ledger, surroundings
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.read import outdated_files
 from kept.entrypoints.hook.background import work_off
 from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install.checks import LinkCheck, check_agents
@@ -37,19 +38,18 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     memory, wrong_settings = _opened(invocation)
     with memory:
         stores = memory.perform(DOCTOR, asked)
-        outdated = [] if _has_problem(stores) else [one for one in memory.files.status() if one.is_outdated]
+        outdated = [] if _has_problem(stores) else outdated_files(memory)
     links = _agent_checks(invocation, fix=asked.fix)
     is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
         *wrong_settings,
         *_store_lines(stores),
         *_agent_lines(links),
-        *(f"note: the block in {one.path} is out of date. `kept files agents` writes it." for one in outdated),
+        *(f"note: the block in {path} is out of date. `kept files agents` writes it." for path in outdated),
         *_verdict(stores, links, is_healthy=is_healthy),
     ]
-    invocation.answer(
-        msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links, "outdated": outdated}), lines
-    )
+    document = {"healthy": is_healthy, "stores": stores, "agents": links, "outdated": outdated}
+    invocation.answer(msgspec.to_builtins(document), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
 

@@ -25,7 +25,7 @@ REFUSED = {
 @group
 def team_command() -> None:
     """Shared memories are files in `refs/kept/PROJECT`, beside the branches: no branch, index or work tree is touched.
-    Everybody who can read the repository can read them. docs/teams.md explains it.
+    All who can read the repository can read them. docs/teams.md explains it.
     """
 
 
@@ -102,7 +102,7 @@ def _pulled_lines(done: TeamExchange) -> list[Line]:
 def trust_author(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     """Accept an author of shared memories as a teammate.
 
-    The author of a commit is a claim: everybody who can push to the repository can write any name there.
+    The author of a commit is a claim: all who can push to the repository can write any name there.
     """
     with invocation.open(yes=yes) as memory:
         member = memory.perform(TRUST, request_of(TRUST, given))

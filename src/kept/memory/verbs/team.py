@@ -27,7 +27,7 @@ class ShareMemories(Struct, frozen=True, kw_only=True):
 
 
 class TeamRemote(Struct, frozen=True, kw_only=True):
-    """The remote that has the team's ref."""
+    """Remote that has the team's ref."""
 
     remote: Remote = None
 

@@ -23,7 +23,7 @@ class Sync(Struct, frozen=True, kw_only=True):
 
 
 class WriteAgents(Struct, frozen=True, kw_only=True):
-    """The block in AGENTS.md. `ask(question, lines)` decides about edits inside it."""
+    """Block in AGENTS.md. `ask(question, lines)` decides about edits inside it."""
 
     remove: Annotated[bool, about("Take the block out; the rest of the file stays as it is.")] = False
     ask: Annotated[Any, PYTHON_ONLY] = None
