@@ -25,7 +25,7 @@ Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
 MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary", "system"]
-Trust = Literal["unknown", "tool", "agent", "user"]  # whose words a text is made of, least first
+Trust = Literal["unknown", "tool", "agent", "teammate", "user"]  # whose words a text is made of, least first
 GuardMode = Literal["stop", "tell"]
 TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 

@@ -127,6 +127,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     shelf_life_days: Mapping[str, _Days] = SHELF_LIFE_DAYS
 
     memory_path: _MarkdownPath = "MEMORY.md"
+    agents_block: bool = False
     sessions_path: _FolderPath = "sessions"
     max_memory_chars: Annotated[int, Meta(ge=1_000, le=10_000_000)] = 50_000
 
@@ -207,6 +208,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     },
     "files": {
         "memory_path": "The readable memory file, in the home; with ./ in front, in the project's directory.",
+        "agents_block": "Keep a block of confirmed memories in the project's AGENTS.md, for agents without hooks.",
         "sessions_path": "The folder of the transcripts, in the home.",
         "max_memory_chars": "Maximum characters of the readable memory file.",
     },

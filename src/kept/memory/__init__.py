@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kept.memory.imports import ImportedTranscript
     from kept.memory.judging import Addition, JudgeList, Judgement
     from kept.memory.look import Look
-    from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Vectors
+    from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Team, Vectors
     from kept.memory.narratives import ListedNarrative, Narrative
     from kept.memory.read import ListStatus
     from kept.memory.receipts import Explained
@@ -576,6 +576,11 @@ class Kept:
     def pauses(self) -> "Pauses":
         """Automatic capture and injection: pause, resume, status."""
         return self._namespaces.pauses
+
+    @property
+    def team(self) -> "Team":
+        """Memories shared through a git ref of the repository's remote: share, unshare, push, pull, trust, status."""
+        return self._namespaces.team
 
     @property
     def vectors(self) -> "Vectors":

@@ -53,6 +53,7 @@ BATCH = 500  # changes per transaction when there are many: long enough to be fa
 
 NARRATIVE = "narrative"  # the note that names the one under way
 ERASING = "erase/files"  # the note of files that are not clean yet after an erasure
+SHARED = "team/shared/"  # + uid: the note of a memory shared with teammates, and the change that shared it
 
 Ref = int | str
 Confirm = Callable[[str], bool]

@@ -20,7 +20,7 @@ from msgspec import Struct
 from kept import ids, text
 from kept.distribution import install_line
 from kept.errors import InvalidInput, NotFound
-from kept.exchange import chunks, code_items, doc_text, items, markdown_items
+from kept.exchange import agents_md, chunks, code_items, doc_text, items, markdown_items
 from kept.memory.context import Context, Memories
 from kept.model import ITEM, Memory, Scope, Source, canonical_kind, replace
 from kept.ports import ANYTHING, Storage, Transaction, Where
@@ -267,6 +267,7 @@ class _Run:
 
     def _read(self, name: str, path: Path, note: FileNote, *, has_pieces: bool) -> None:
         said = read_regular(path, MAX_FILE_BYTES + 1).decode("utf-8", "replace").replace("\0", "\ufffd")
+        said = agents_md.without_block(said)  # memories come from the store, not back from the file that shows them
         self.done.read += 1
         found = items_in(name, said)
         pieces = list(chunks.chunks_of(said)) if self._sources or has_pieces else None

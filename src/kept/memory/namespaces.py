@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kept.memory.note_writer import NoteReading
     from kept.memory.reviews import Review
     from kept.memory.store import Examined, Leak
+    from kept.memory.team import TeamStatus
+    from kept.memory.team_state import TeamExchange, TeamMember
     from kept.memory.transfer import Exported
     from kept.memory.views import Synced
     from kept.ports import BackedUp, Restored, Shelf
@@ -123,6 +125,13 @@ class Files(Namespace):
         """
         return perform(self._context, verbs.views.SYNC, verbs.views.Sync(ask=ask))
 
+    def agents(self, *, remove: bool = False, ask: Callable[[str, Sequence[str]], bool] | None = None) -> "Synced":
+        """Write confirmed memories of the project into a block of AGENTS.md, or take the block out.
+
+        `ask(question, lines)` decides about edits that people made inside the block. Without it, they wait.
+        """
+        return perform(self._context, verbs.views.AGENTS, verbs.views.WriteAgents(remove=remove, ask=ask))
+
     def take_edits(self) -> "list[Synced]":
         """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
         return self._read_edits(is_accompanied=False)
@@ -174,6 +183,36 @@ class Files(Namespace):
         """Write the memory of this project in Brain's layout, by agent, into a new folder."""
         asked = verbs.exchange.WriteBrain(folder=str(folder))
         return perform(self._context, verbs.exchange.WRITE_BRAIN, asked)
+
+
+class Team(Namespace):
+    """Memories shared through a git ref of the repository's remote (`memory.team`)."""
+
+    def share(self, refs: Ref | Sequence[Ref]) -> Memories:
+        """Mark confirmed memories of the project, to be sent to teammates with the next push."""
+        given = (refs,) if isinstance(refs, int | str) else tuple(refs)
+        return perform(self._context, verbs.team.SHARE, verbs.team.ShareMemories(refs=given))
+
+    def unshare(self, refs: Ref | Sequence[Ref]) -> Memories:
+        """Take memories back from teammates with the next push; they stay here."""
+        given = (refs,) if isinstance(refs, int | str) else tuple(refs)
+        return perform(self._context, verbs.team.UNSHARE, verbs.team.ShareMemories(refs=given))
+
+    def push(self, remote: str | None = None) -> "TeamExchange":
+        """Pull, then send the shared memories. Raises StorageError if the remote does not take them."""
+        return perform(self._context, verbs.team.PUSH, verbs.team.TeamRemote(remote=remote))
+
+    def pull(self, remote: str | None = None) -> "TeamExchange":
+        """Fetch the memories that teammates have shared, and join them with this project."""
+        return perform(self._context, verbs.team.PULL, verbs.team.TeamRemote(remote=remote))
+
+    def trust(self, author: str, *, remove: bool = False) -> "TeamMember":
+        """Accept an author of shared memories as a teammate, after a person's yes; `remove` ends that."""
+        return perform(self._context, verbs.team.TRUST, verbs.team.TrustAuthor(author=author, remove=remove))
+
+    def status(self, remote: str | None = None) -> "TeamStatus":
+        """Return which memories are shared, and whose statements wait to be accepted. The remote is not asked."""
+        return perform(self._context, verbs.team.STATUS, verbs.team.TeamRemote(remote=remote))
 
 
 class Vectors(Namespace):
@@ -412,6 +451,7 @@ class Namespaces:
         self.aliases = Aliases(context)
         self.files = Files(context)
         self.pauses = Pauses(context)
+        self.team = Team(context)
         self.vectors = Vectors(context)
         self.reviews = Reviews(context)
         self.knowledge = Knowledge(context)

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from kept import ids
 from kept.errors import InvalidInput
+from kept.exchange import agents_md
 from kept.memory import counts, trust
 from kept.memory.context import BATCH, Context, Receipts, Ref
 from kept.memory.standing import anchored
@@ -94,7 +95,8 @@ def echoes(context: Context) -> Echoes:
     folder = context.spaces.folder()
     if folder is None:
         return Echoes()
-    return echoes_of(read_regular(folder / name, MAX_SOURCE_BYTES).decode("utf-8", "replace") for name in SOURCES)
+    texts = (read_regular(folder / name, MAX_SOURCE_BYTES).decode("utf-8", "replace") for name in SOURCES)
+    return echoes_of(map(agents_md.plain, texts))
 
 
 def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp: Stamp | None) -> Receipts:

@@ -12,6 +12,7 @@ from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.install import ledger, surroundings
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.read import outdated_files
 from kept.entrypoints.cli.wording import reader_lines
 from kept.entrypoints.hook.background import work_off
 from kept.entrypoints.hook.folder import HookFolder
@@ -40,16 +41,18 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     with memory:
         stores = memory.perform(DOCTOR, asked)
         readers = memory.files.note_readers(os.environ)
+        outdated = [] if _has_problem(stores) else outdated_files(memory)
     links = _agent_checks(invocation, fix=asked.fix)
     is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
         *wrong_settings,
         *_store_lines(stores),
         *_agent_lines(links),
+        *(f"note: the block in {path} is out of date. `kept files agents` writes it." for path in outdated),
         *reader_lines(readers, invocation.clock()),
         *_verdict(stores, links, is_healthy=is_healthy),
     ]
-    document = {"healthy": is_healthy, "stores": stores, "agents": links, "notes": readers}
+    document = {"healthy": is_healthy, "stores": stores, "agents": links, "notes": readers, "outdated": outdated}
     invocation.answer(msgspec.to_builtins(document), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)

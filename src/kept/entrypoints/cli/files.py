@@ -17,7 +17,7 @@ from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, views
 from kept.memory.files import ViewStatus, item_document, merge_texts
 from kept.memory.verbs.exchange import WRITE_BRAIN
-from kept.memory.verbs.views import EXTRACT, ITEMS
+from kept.memory.verbs.views import AGENTS, EXTRACT, ITEMS
 from kept.memory.views import Synced
 
 MOST_ITEMS = 100_000  # that are counted, to say how many more there are
@@ -40,6 +40,20 @@ def sync_files(invocation: Invocation, *, yes: bool) -> None:
         done = memory.files.sync(ask=_asking(invocation, yes=yes))
     lines = [line for one in done for line in _synced_lines(one)]
     invocation.answer({"files": done}, lines)
+
+
+@files_command.command("agents")
+@options_of(AGENTS)
+@yes_option
+def write_agents(invocation: Invocation, *, remove: bool, yes: bool) -> None:
+    """Write confirmed memories of the project into a block of AGENTS.md, for agents without hooks.
+
+    The file is committed: global memory, candidates and statements of low trust are never in it. Outside of the block
+    no byte is changed. You are asked about every edit that was made inside it.
+    """
+    with invocation.open(auto_upkeep=False) as memory:
+        done = memory.files.agents(remove=remove, ask=_asking(invocation, yes=yes))
+    invocation.answer(done, _synced_lines(done))
 
 
 def _asking(invocation: Invocation, *, yes: bool) -> views.Ask:
@@ -80,6 +94,8 @@ def _state(one: ViewStatus) -> str:
         return one.problem
     if not one.exists:
         return "not written yet"
+    if one.is_outdated:
+        return "out of date; `kept files agents` writes it"
     return "has edits; `kept files sync` takes them in" if one.is_edited else "up to date"
 
 

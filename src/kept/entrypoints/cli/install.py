@@ -22,9 +22,10 @@ from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
 from kept.entrypoints.install.data import check_home, delete_home
-from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
+from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SettingsError
 from kept.memory.host_notes import READ_BY
 from kept.memory.opening import open_projects
+from kept.memory.view import AGENTS_MD
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
 JUDGE_TOKENS = 850  # of a long list with its question; most have 400
@@ -367,6 +368,7 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     if removal.refused:
         invocation.tell(*lines)
         raise _refused(removal.refused, data=data)
+    lines += [] if agents else _without_block(invocation, yes=yes)
     if not entries:
         lines.append(f"Kept is not installed in {titles(agents) if agents else 'any agent'}.")
     if data:
@@ -375,6 +377,22 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
         lines.append(f"Memories stay in {home}. `kept uninstall --data` deletes them.")
     document = {"changes": [_document(change) for change in done], "home": str(home), "data_deleted": data}
     invocation.answer(document, lines)
+
+
+def _without_block(invocation: Invocation, *, yes: bool) -> list[Line]:
+    """Take the block of Kept out of the AGENTS.md of this project. One with edits stays, unless a person says yes."""
+
+    def ask(question: str, _lines: Sequence[str]) -> bool:
+        try:
+            return invocation.agree(question, yes=yes)
+        except NotAllowed:
+            return False
+
+    with invocation.open(auto_upkeep=False) as memory:
+        if not any(one.name == AGENTS_MD for one in memory.files.status()):
+            return []
+        done = memory.files.agents(remove=True, ask=ask)
+    return [f"{done.waiting} It stays in {done.path}." if done.waiting else f"removed the block from {done.path}"]
 
 
 def _removed_line(change: install.Change) -> str:

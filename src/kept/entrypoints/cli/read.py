@@ -150,11 +150,13 @@ def status_command(invocation: Invocation) -> None:
     with invocation.open() as memory:
         status, person = memory.status(), memory.look().person
         readers = memory.files.note_readers(os.environ)
+        outdated = outdated_files(memory)
     now = invocation.clock()
     project = located.project
     lines = [nothing_yet(invocation)] if project is None else _project_lines(project, person)
     lines += _pause_lines(invocation, status["paused"])
     lines += [OFF_LINES[name] for name in status["switched_off"]]
+    lines += [f"The block in {path} is out of date. `kept files agents` writes it." for path in outdated]
     for space in status["spaces"]:
         if space["space"] == GLOBAL:
             lines.append(Strong("Global memory, for all projects"))
@@ -171,9 +173,15 @@ def status_command(invocation: Invocation) -> None:
         "project": about,
         "misses": [one._asdict() for one in misses],
         "notes": msgspec.to_builtins(readers),
+        "outdated": outdated,
         **status,
     }
     invocation.answer(document, lines)
+
+
+def outdated_files(memory: Kept) -> list[str]:
+    """Return the paths of files whose block does not show the memories that it should."""
+    return [one.path for one in memory.files.status() if one.is_outdated]
 
 
 OFF_LINES = {

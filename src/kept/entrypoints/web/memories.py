@@ -20,7 +20,7 @@ from kept.tables import by_kind
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 Status = Literal["", "candidate", "confirmed", "pinned", "archived", "forgotten"]
-TrustName = Literal["", "user", "agent", "tool", "unknown"]
+TrustName = Literal["", "user", "teammate", "agent", "tool", "unknown"]
 STATUSES = ("candidate", "confirmed", "pinned", "archived", "forgotten")
 Name = Annotated[str, Query(max_length=200)]
 FOUND, MISSED, AMONG = 12, 8, 100

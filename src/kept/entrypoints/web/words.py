@@ -53,7 +53,13 @@ _MOMENT_OF_EVENT = {
     "PreCompact": "compaction",
     "PostCompact": "compaction",
 }
-TRUSTS = {"user": "a person", "agent": "an agent", "tool": "a tool", "unknown": "an unknown source"}
+TRUSTS = {
+    "user": "a person",
+    "teammate": "a teammate",
+    "agent": "an agent",
+    "tool": "a tool",
+    "unknown": "an unknown source",
+}
 PAST = {
     "remember": "remembered",
     "reinforce": "reinforced",

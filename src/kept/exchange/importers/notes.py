@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from kept.exchange.agents_md import without_block
 from kept.exchange.importers.dialogues import Dialogue, Turn, without_dialogues
 from kept.exchange.importers.foreign import (
     CONTENT_CHARS,
@@ -117,7 +118,7 @@ class _Page(Struct, frozen=True, kw_only=True):
 
 
 def _read(path: Path, data: bytes, style: NoteStyle) -> Brought:
-    text = decoded(path, data)
+    text = without_block(decoded(path, data))
     about, body, first_line = front_matter(text)
     tags = tuple(tag.lstrip("#") for tag in names_in(about.get("tags", "").strip("[]").replace('"', "").split(",")))
     at = moment_in(about.get("created") or about.get("date")) or _date_in(path.stem)

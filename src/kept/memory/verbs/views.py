@@ -11,7 +11,7 @@ from kept.memory.files import ViewStatus
 from kept.memory.host_notes import HostState
 from kept.memory.library import Extraction
 from kept.memory.note_writer import NoteReading
-from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
+from kept.memory.verbs.declare import NO_SERVER, NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Limit, about
 from kept.memory.views import Synced
 from kept.model import Memory
@@ -22,6 +22,13 @@ MOST_ITEMS = 1_000
 class Sync(Struct, frozen=True, kw_only=True):
     """The files to sync. `ask(question, lines)` decides about edits that need a person."""
 
+    ask: Annotated[Any, PYTHON_ONLY] = None
+
+
+class WriteAgents(Struct, frozen=True, kw_only=True):
+    """Block in AGENTS.md. `ask(question, lines)` decides about edits inside it."""
+
+    remove: Annotated[bool, about("Take the block out; the rest of the file stays as it is.")] = False
     ask: Annotated[Any, PYTHON_ONLY] = None
 
 
@@ -73,6 +80,11 @@ def sync(context: Context, asked: Sync) -> list[Synced]:
     return files.sync(context, asked.ask)
 
 
+def write_agents(context: Context, asked: WriteAgents) -> Synced:
+    """Write the block of confirmed memories in AGENTS.md, or take it out."""
+    return files.agents(context, remove=asked.remove, ask=asked.ask)
+
+
 def list_views(context: Context, _asked: ListViews) -> list[ViewStatus]:
     """Return where each file is, and whether it has edits."""
     return files.list_views(context)
@@ -100,6 +112,20 @@ SYNC = Verb(
     mcp=Tool("memory_files_sync"),
     http="POST /files/sync",
     slash="/memory files sync",
+    is_repeatable=True,
+)
+AGENTS = Verb(
+    name="files.agents",
+    help="Write confirmed memories of the project into a block of AGENTS.md, for agents without hooks.",
+    request=WriteAgents,
+    run=write_agents,
+    effect="writes",
+    returns=Returns(Synced, "What was done with the file."),
+    python="files.agents",
+    cli="files agents",
+    mcp=Tool("memory_files_agents"),
+    http=NO_SERVER,
+    slash="/memory files agents",
     is_repeatable=True,
 )
 VIEWS = Verb(
@@ -142,4 +168,4 @@ ITEMS = Verb(
     http="GET /knowledge",
     slash="/memory items",
 )
-VERBS = (SYNC, VIEWS, EXTRACT, ITEMS)
+VERBS = (SYNC, AGENTS, VIEWS, EXTRACT, ITEMS)
