@@ -52,10 +52,16 @@ def check_library(version: str) -> None:
 
 
 def connect(
-    path: Path, *, vfs: str | None = None, synchronous: str = "full", is_verified: bool = True
+    path: Path,
+    *,
+    vfs: str | None = None,
+    synchronous: str = "full",
+    is_verified: bool = True,
+    page_bytes: int | None = None,
 ) -> apsw.Connection:
     """A connection with every pragma in force. Creates the file, readable by its owner only, if it is not there.
 
+    `page_bytes`: of a file that is made here; a file that exists keeps its own.
     `vfs`: use this one instead of pages.vfs(). `is_verified`: False to read pages that do not match their checksum.
     """
     check_library(apsw.sqlite_lib_version())
@@ -69,6 +75,8 @@ def connect(
         connection = _open(path, vfs)
         try:
             with leaving_the_wal(connection):
+                if page_bytes is not None and not pages.size_of(path):
+                    connection.pragma("page_size", page_bytes)  # before the first page, which is written with the WAL
                 if not is_verified:
                     pages.read_unverified(connection)
                 _use_wal(connection, path)
