@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from kept.memory import verbs
+from kept.memory.awaited import awaited
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
 from kept.memory.signals import Subscriber
 from kept.memory.verbs import A, Q, perform
@@ -452,7 +453,7 @@ class Kept:
     # Sessions, tasks, narratives
 
     def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
-        """Open the session with that id, or begin a new one. What is remembered until its end names it as source."""
+        """Open the session with that id, or begin a new one. `session.remember` names it as the source of a memory."""
         return verbs.sessions.open_for_more(self._context, id, agent=agent, parent=parent)
 
     def sessions(self, *, limit: int | None = None, after: str | None = None, newest_first: bool = False) -> Sessions:
@@ -541,6 +542,48 @@ class Kept:
         from kept.memory.documents import Documents  # only adapters and the graph use it
 
         return Documents(self._context, collection, source=source)
+
+    # The same verbs for `async` programs, each in a worker thread
+
+    aremember = awaited(remember)
+    aremember_many = awaited(remember_many)
+    arecall = awaited(recall)
+    awhy = awaited(why)
+    aget = awaited(get)
+    alist = awaited(list)
+    abriefing = awaited(briefing)
+    ashare = awaited(share)
+    astatus = awaited(status)
+    areinforce = awaited(reinforce)
+    ademote = awaited(demote)
+    arevise = awaited(revise)
+    apin = awaited(pin)
+    aunpin = awaited(unpin)
+    aguard = awaited(guard)
+    aforget = awaited(forget)
+    arestore = awaited(restore)
+    aerase = awaited(erase)
+    apromote = awaited(promote)
+    ahistory = awaited(history)
+    aundo = awaited(undo)
+    aconflicts = awaited(conflicts)
+    aresolve = awaited(resolve)
+    aproposals = awaited(proposals)
+    ajudge = awaited(judge)
+    asession = awaited(session)
+    asessions = awaited(sessions)
+    aimport_transcripts = awaited(import_transcripts)
+    atask = awaited(task)
+    atasks = awaited(tasks)
+    anarratives = awaited(narratives)
+    aupkeep = awaited(upkeep)
+    aclose = awaited(close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        await self.aclose()
 
     # Namespaces
 

@@ -20,6 +20,7 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
+from kept.memory.awaited import awaited
 from kept.memory.compaction import stand_in, with_fallback
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import FindingsUpdate, findings_of, promote, take
@@ -114,14 +115,14 @@ def _safe_name(given: str | None) -> str | None:
 
 
 def run_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
-    """As `open_session`; memories from now on name it as their source, unless it has ended.
+    """As `open_session`; memories that repeat its tool results have their trust from now on, unless it has ended.
 
     People's edits of MEMORY.md and tasks.json are taken in first.
     """
     views.take_edits(context)
     opened = open_session(context, id, agent=agent, parent=parent)
     if not opened.has_ended:
-        context.running = opened
+        context.note_speaking(opened)
     return opened
 
 
@@ -286,7 +287,7 @@ class OpenSession(Handle):
         before, session, added = self._add(messages, rules)
         if not added or session is None:
             return added
-        self._context.running = self
+        self._context.note_speaking(self)
         settings = self._context.settings
         every = settings.checkpoint_every_messages
         if before // every != (before + len(added)) // every:
@@ -328,7 +329,7 @@ class OpenSession(Handle):
     # What is kept of it
 
     @verb("remember")
-    def remember(self, content: str, **about: Any) -> Receipt:
+    def remember(self, /, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this session as its source."""
         given = about.pop("source", None) or self._context.source()
         more = {name: about.pop(name) for name in ("also", "replaces", "check") if name in about}
@@ -466,8 +467,7 @@ class OpenSession(Handle):
         """
         if self._context.is_paused(self.id) or not self._is_stored():
             return FlushResult()
-        if self._context.running is not None and self._context.running.id == self.id:
-            self._context.running = None
+        self._context.speaking.pop(self.id, None)
         if fast:
             self._set_mark(finished_at=self._context.now(), ended=FAST)
             self._after_marks()
@@ -523,6 +523,21 @@ class OpenSession(Handle):
         views.take_edits(self._context)
         shown = self.window()
         return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
+
+    # The same for `async` programs
+
+    aappend = awaited(append)
+    aextend = awaited(extend)
+    amessages = awaited(messages)
+    awindow = awaited(window)
+    aremember = awaited(remember)
+    afindings = awaited(findings)
+    arecord = awaited(record)
+    aflush = awaited(flush)
+    acompact = awaited(compact)
+    afinish = awaited(finish)
+    afork = awaited(fork)
+    agiven = awaited(given)
 
     def tell_write(self, delta: int) -> None:
         """Signal that the session has changed, and how many messages it gained."""

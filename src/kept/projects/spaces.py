@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from threading import RLock
 from typing import NamedTuple, Protocol
 
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound
@@ -185,6 +186,7 @@ class HomeSpaces(Spaces):
         self._settings = settings
         self._now = now
         self._open: dict[str, Storage] = {}
+        self._guard = RLock()  # two threads open a space once
         self._team_spaces: dict[tuple[str, str], str] = {}  # by database and name
         self._located = projects.locate(target)
 
@@ -398,29 +400,33 @@ class HomeSpaces(Spaces):
         return self._open[space]
 
     def _existing(self, space: str, folder: str | None = None) -> Storage | None:
-        found = open_existing(
-            self._home.files(folder).database,
-            space,
-            write_wait_s=self._settings.write_wait_s,
-            now=self._now,
-            daily_backups=self._daily_backups,
-            home=self._home.root,
-        )
-        if found is not None:
-            self._open[space] = found
-        return found
-
-    def _opened(self, space: str, path: Path) -> Storage:
-        if space not in self._open:
-            self._open[space] = open_space(
-                path,
+        with self._guard:
+            if space in self._open:
+                return self._open[space]
+            found = open_existing(
+                self._home.files(folder).database,
                 space,
                 write_wait_s=self._settings.write_wait_s,
                 now=self._now,
                 daily_backups=self._daily_backups,
                 home=self._home.root,
             )
-        return self._open[space]
+            if found is not None:
+                self._open[space] = found
+            return found
+
+    def _opened(self, space: str, path: Path) -> Storage:
+        with self._guard:
+            if space not in self._open:
+                self._open[space] = open_space(
+                    path,
+                    space,
+                    write_wait_s=self._settings.write_wait_s,
+                    now=self._now,
+                    daily_backups=self._daily_backups,
+                    home=self._home.root,
+                )
+            return self._open[space]
 
     @property
     def _daily_backups(self) -> int:
@@ -465,17 +471,18 @@ class UserSpaces(Spaces):
         self._now = now
         self._database = database
         self._storage: Storage | None = None
+        self._guard = RLock()
 
     def project(self) -> Storage | None:
-        if self._storage is None:
-            self._storage = self._found()
-        return self._storage
+        with self._guard:  # two threads open it once
+            if self._storage is None:
+                self._storage = self._found()
+            return self._storage
 
     def ensure_project(self) -> Storage:
-        if self.project() is None:
-            self._storage = self._made()
-        assert self._storage is not None
-        return self._storage
+        with self._guard:
+            self._storage = self.project() or self._made()
+            return self._storage
 
     def shared(self) -> Storage | None:
         return None

@@ -20,6 +20,7 @@ import apsw
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import Deadline, TooLate
 from kept.storage import lock
+from kept.storage.files import no_handles_left
 from kept.storage.shared import block
 from kept.storage.sqlite import acknowledged, pages, reserve, schema
 from kept.storage.sqlite.rows import MEMORY_SELECT, damaged, json_text
@@ -314,6 +315,8 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
             return _full(path)
         case apsw.ReadOnlyError() if reserve.is_too_full_to_open(path):
             return _full(path)  # it was opened to be read only, for want of room
+        case apsw.IOError() | apsw.CantOpenError() if (none_left := no_handles_left(path)) is not None:
+            return none_left
         case apsw.IOError():
             return StorageError(
                 f"The disk failed while {path} was being read or written ({error}).",
