@@ -87,6 +87,13 @@ REJECTED = "rejected"  # the tag of a candidate that repeats a rejected statemen
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
 
 
+SHOWN_CHARS = 60  # of a text in a repr: one line
+
+
+def _shortened(said: str) -> str:
+    return repr(said if len(said) <= SHOWN_CHARS else f"{said[: SHOWN_CHARS - 1]}…")
+
+
 class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect
     """Who said it, and where."""
 
@@ -190,6 +197,9 @@ class Memory(Record, frozen=True, kw_only=True):
     def ref(self) -> str:
         """The id that people and agents type: `42`, `g42` in the global space; of a message, `session#12`."""
         return f"g{self.id}" if self.space == GLOBAL else self.uid if "#" in self.uid else str(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Memory {self.ref} {self.kind}: {_shortened(self.content)}>"
 
     @property
     def is_proposal(self) -> bool:
@@ -432,6 +442,10 @@ class Receipt(Struct, frozen=True, kw_only=True):
     superseded: tuple[str, ...] = ()  # refs of the memories that it replaced
     found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
 
+    def __repr__(self) -> str:
+        why = ": ".join(filter(None, (self.reason, self.message)))
+        return f"<Receipt {self.outcome}{f' {self.ref}' if self.ref else ''}{f' ({why})' if why else ''}>"
+
 
 CONTEXT = "(context)"  # the name of a tool result that answers no call: text that a program put into a conversation
 
@@ -456,6 +470,10 @@ class Message(Struct, frozen=True, kw_only=True):
     is_error: bool = False
     trust: Trust = "user"
 
+    def __repr__(self) -> str:
+        said = f"{self.name}({self.input})" if self.role == "tool_call" else self.content
+        return f"<Message {self.session}#{self.n} {self.role}: {_shortened(said)}>"
+
     def __post_init__(self) -> None:
         most = TRUST_BY_ROLE.get(self.role, "unknown")
         if self.trust is not most and _RANK.get(self.trust, 0) > _RANK[most]:
@@ -478,6 +496,9 @@ class Hit(Struct, frozen=True, kw_only=True):
     confidence: float | None = None  # how likely it answers, from 0 to 1; None for messages
     note: str = ""  # on its code: "src/x.py has changed since"
     branch: str = ""  # "on branch exp", if it belongs to an unmerged branch that is not checked out
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.ref} score={self.score:.3g}: {_shortened(self.content)}>"
 
     @property
     def ref(self) -> str:
@@ -514,6 +535,9 @@ class Recalled(Struct, frozen=True, kw_only=True):
     degraded: str | None = None
     took_ms: float = 0.0
     receipt: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Recalled: {len(self.hits)} hits{f', {self.degraded}' if self.degraded else ''}>"
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -578,6 +602,9 @@ class Briefing(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<Briefing: {self.tokens} tokens{f', {self.error}' if self.error else ''}>"
 
 
 class Signal(Struct, frozen=True, kw_only=True):

@@ -73,6 +73,7 @@ def open(
     it is known only later. `without_global` hides the global memory of the home.
     """
     clean_messages_with(without_secrets)
+    _check_given(actor, origin)
     now = clock or utc_now
     target = _exactly(project) if exact else project
     if user is not None:
@@ -132,6 +133,18 @@ def _in_home(
     chosen = settings_in_force(settings, None if found is None else project_settings_file(projects.home, found))
     reached = ProjectOnly if without_global else HomeSpaces
     return reached(projects.home, projects, project, chosen, now, database), chosen
+
+
+def _check_given(actor: object, origin: object) -> None:
+    """Raise InvalidInput for an actor or an origin of another type: a name is easily given for either."""
+    if actor is not None and not isinstance(actor, Actor):
+        raise InvalidInput(
+            f"actor must be a kept.Actor, not {type(actor).__name__}.", hint='Give kept.Actor(name="anna").'
+        )
+    if origin not in get_args(Origin):
+        raise InvalidInput(
+            f"Unknown origin {str(origin)[:40]!r}.", hint=f"Choose one of {', '.join(get_args(Origin))}."
+        )
 
 
 def _signed(actor: Actor, person: str | None, spaces: Spaces, chosen: Settings) -> tuple[Actor, str | None]:

@@ -1,4 +1,4 @@
-"""`kept.Pool`: the memories of many users in one process, of which only so many are open at a time.
+"""`kept.Pool`: the memories of many users in one process; only so many are open at a time.
 
     pool = kept.Pool(max_open=100)
     with pool.user("Ab3") as memory:

@@ -227,6 +227,9 @@ class OpenSession(Handle):
         self._undated: set[int] = set()  # numbers of messages that came without a time
         self._is_live = True  # messages come as they are said, and not from a transcript that another program keeps
 
+    def __repr__(self) -> str:
+        return f"<OpenSession {self.id!r}>"
+
     @property
     def has_ended(self) -> bool:
         """Whether it is finished; a message reopens it."""

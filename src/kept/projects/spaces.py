@@ -13,7 +13,7 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound
 from kept.model import GLOBAL
@@ -32,7 +32,9 @@ USER_PAGE_BYTES = (
 
 
 class Spaces(Protocol):
-    """The storages that one opened memory works with."""
+    """The storages that one opened memory works with. `kind` says what was opened, where it has no name."""
+
+    kind: ClassVar[str] = "a project"
 
     def project(self) -> Storage | None:
         """The opened project's storage, or None before the first write to it."""
@@ -130,6 +132,8 @@ class SpaceOfHome(NamedTuple):
 
 class OneSpace(Spaces):
     """A portable file, or a store in memory: one space, no global."""
+
+    kind = "a single store"
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -459,6 +463,8 @@ class UserSpaces(Spaces):
     taken for a path, an id or a secret. A user has no global memory, no directory and no files to edit: all of these
     belong to the person who runs the program.
     """
+
+    kind = "one user"
 
     def __init__(
         self, home: Home, user: str, settings: Settings, now: Callable[[], datetime], database: str | None = None
