@@ -25,6 +25,7 @@ from kept.memory.compaction import stand_in, with_fallback
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import FindingsUpdate, findings_of, promote, take
 from kept.memory.judging import Judgement, answer_from, list_of, settle
+from kept.memory.model_messages import Provider, messages_for
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn
@@ -329,6 +330,14 @@ class OpenSession(Handle):
         self._tell_read(shown.messages)
         return shown
 
+    def messages_for(self, provider: Provider, *, system: str = "") -> dict[str, Any]:
+        """Return the window as the arguments of a provider's SDK: openai, anthropic or gemini, ready to send.
+
+        `client.chat.completions.create(model=…, **session.messages_for("openai"))`. Each tool call stands with its
+        result; `turn.context(…)` has the same with memories in its system text.
+        """
+        return messages_for(provider, self.window().messages, system)
+
     # What is kept of it
 
     @verb("remember")
@@ -533,6 +542,7 @@ class OpenSession(Handle):
     aextend = awaited(extend)
     amessages = awaited(messages)
     awindow = awaited(window)
+    amessages_for = awaited(messages_for)
     aremember = awaited(remember)
     afindings = awaited(findings)
     arecord = awaited(record)

@@ -47,12 +47,17 @@ def _is_named(memory: Memory, where: Where) -> bool:
 
 def _is_about(memory: Memory, where: Where) -> bool:
     return (
-        (not where.tags or not set(where.tags).isdisjoint(memory.tags))
-        and (not where.tags_of_any_case or not _lowered(where.tags_of_any_case).isdisjoint(_lowered(memory.tags)))
+        _is_tagged(memory, where)
         and all(_has(memory.data or {}, name, value) for name, value in where.data)
         and (not where.files or not set(where.files).isdisjoint(memory.files))
         and where.topic in (None, memory.topic)
         and where.key in (None, memory.key)
+    )
+
+
+def _is_tagged(memory: Memory, where: Where) -> bool:
+    return (not where.tags or not set(where.tags).isdisjoint(memory.tags)) and (
+        not where.tags_of_any_case or not _lowered(where.tags_of_any_case).isdisjoint(_lowered(memory.tags))
     )
 
 
