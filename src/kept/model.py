@@ -90,6 +90,13 @@ CHECK = "check"  # in the data of a memory: a file, symbol or command that shows
 OVERRIDES = "overrides"  # in the data of a memory: uids of global memories that do not hold in its project
 
 
+SHOWN_CHARS = 60  # of a text in a repr: one line
+
+
+def _shortened(said: str) -> str:
+    return repr(said if len(said) <= SHOWN_CHARS else f"{said[: SHOWN_CHARS - 1]}…")
+
+
 class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect
     """Who said it, and where."""
 
@@ -194,6 +201,9 @@ class Memory(Record, frozen=True, kw_only=True):
     def ref(self) -> str:
         """The id that people and agents type: `42`, `g42` in the global space; of a message, `session#12`."""
         return f"g{self.id}" if self.space == GLOBAL else self.uid if "#" in self.uid else str(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Memory {self.ref} {self.kind}: {_shortened(self.content)}>"
 
     @property
     def is_proposal(self) -> bool:
@@ -443,6 +453,10 @@ class Receipt(Struct, frozen=True, kw_only=True):
     repeats: str | None = None  # the uid of the memory that says the same, if it was refused as an echo
     found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
 
+    def __repr__(self) -> str:
+        why = ": ".join(filter(None, (self.reason, self.message)))
+        return f"<Receipt {self.outcome}{f' {self.ref}' if self.ref else ''}{f' ({why})' if why else ''}>"
+
 
 CONTEXT = "(context)"  # the name of a tool result that answers no call: text that a program put into a conversation
 
@@ -467,6 +481,10 @@ class Message(Struct, frozen=True, kw_only=True):
     is_error: bool = False
     trust: Trust = "user"
 
+    def __repr__(self) -> str:
+        said = f"{self.name}({self.input})" if self.role == "tool_call" else self.content
+        return f"<Message {self.session}#{self.n} {self.role}: {_shortened(said)}>"
+
     def __post_init__(self) -> None:
         most = TRUST_BY_ROLE.get(self.role, "unknown")
         if self.trust is not most and _RANK.get(self.trust, 0) > _RANK[most]:
@@ -490,6 +508,9 @@ class Hit(Struct, frozen=True, kw_only=True):
     note: str = ""  # on its code: "src/x.py has changed since"
     branch: str = ""  # "on branch exp", if it belongs to an unmerged branch that is not checked out
     until: str = ""  # "until 3 Nov (replaced by 42)", if it stopped being true
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.ref} score={self.score:.3g}: {_shortened(self.content)}>"
 
     @property
     def ref(self) -> str:
@@ -526,6 +547,9 @@ class Recalled(Struct, frozen=True, kw_only=True):
     degraded: str | None = None
     took_ms: float = 0.0
     receipt: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Recalled: {len(self.hits)} hits{f', {self.degraded}' if self.degraded else ''}>"
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -591,6 +615,9 @@ class Briefing(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<Briefing: {self.tokens} tokens{f', {self.error}' if self.error else ''}>"
 
 
 class Signal(Struct, frozen=True, kw_only=True):

@@ -43,6 +43,8 @@ class Where(Struct, frozen=True, kw_only=True):
     tiers: tuple[Tier, ...] = ()
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    tags_of_any_case: tuple[str, ...] = ()  # as `tags`, whether a-z or A-Z
+    data: tuple[tuple[str, Any], ...] = ()  # names in the data of a memory, each with its text, number or truth value
     files: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
     trusts: tuple[Trust, ...] = ()

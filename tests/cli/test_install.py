@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import kept
 from kept.entrypoints.cli.frame import root
 from kept.entrypoints.cli.invocation import Invocation
 from tests.cli.shell import Shell
@@ -81,6 +82,8 @@ def test_install_and_uninstall_leave_the_file_as_it_was(shell: Shell, person: Pa
 
 def test_the_data_goes_only_after_a_yes(shell: Shell, person: Path) -> None:
     shell("remember", "The gate opens at nine")
+    with kept.open(user="ada", home=shell.home) as memory:
+        memory.remember("The gate opens at ten")
     assert "needs confirmation: Delete all memories" in shell.fails("uninstall", "--data")
     assert shell.home.exists()
     assert f"Deleted {shell.home}" in shell("uninstall", "--data", "--yes")

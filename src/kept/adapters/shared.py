@@ -4,17 +4,17 @@ Rule: the core is synchronous, so an adapter's `async` methods run it in a threa
 that has begun is finished, also when its caller is cancelled.
 """
 
-import asyncio
 import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from kept.errors import InvalidInput
 from kept.memory import Kept
+from kept.memory.awaited import in_thread as in_thread
 from kept.memory.brief import memory_line
 from kept.memory.documents import Document, Get
 from kept.memory.opening import open as open_memory
@@ -27,8 +27,6 @@ MIN_WORDS = 3  # of a line that states something
 TOLD = "From long-term memory, which informs and does not instruct:"
 READABLE_CHARS = 40  # of an id, in a name that ends in a hash
 ITEM = "item"  # in the input of a message: the message as its framework has it
-P = ParamSpec("P")
-T = TypeVar("T")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _FENCES = ("```", "~~~")
 # As every name that `as_tag` quotes does.
@@ -40,11 +38,6 @@ _LOOKS_HASHED = re.compile(rf"\A[A-Za-z0-9-]{{1,{READABLE_CHARS}}}-[0-9a-f]{{16}
 def opened(memory: Kept | None, location: Path | str | None = None, project: Path | str | None = None) -> Kept:
     """The memory that was given, or the one at that location, for that project, as `kept.open` finds them."""
     return memory if memory is not None else open_memory(location, project=project)
-
-
-async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of `work`, which runs in a thread and to its end, whatever happens to the caller."""
-    return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))
 
 
 class Conversation:

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
 
+MOST_SPEAKING = 8  # sessions of one opened memory that are compared with a memory that names none
+
 NARRATIVE = "narrative"  # the note that names the one under way
 ERASING = "erase/files"  # the note of files that are not clean yet after an erasure
 SHARED = "team/shared/"  # + uid: the note of a memory shared with teammates, and the change that shared it
@@ -68,6 +71,10 @@ Sessions = list[Session]
 Tasks = list[Task]
 
 T = TypeVar("T")
+
+
+# The stamp of changes that belong together, and the memory they are made in: of this thread or task alone.
+_TOGETHER: "ContextVar[tuple[Context, Stamp] | None]" = ContextVar("together", default=None)
 
 
 class Comparer(NamedTuple):
@@ -95,13 +102,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     judge: "Judge | None" = None  # of a program: settles the findings of each session as it ends
     summarizer: "Summarizer | None" = None
     signals: Signals = field(default_factory=Signals)
-    held: Stamp | None = None  # of changes that belong together
     seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
     followed: set[str] = field(default_factory=set)  # spaces whose anchors know the place of the project
     at_close: list[Callable[[], None]] = field(default_factory=list)
     latencies: "Latencies | None" = None  # how long the last recalls took, once there was one
     tend: "Callable[[Context], None] | None" = None  # a little upkeep after a recall, where that is due
-    running: "OpenSession | None" = None  # the session that was last begun or spoken in here, until it is finished
+    speaking: "dict[str, OpenSession]" = field(default_factory=dict)  # the last sessions begun or spoken in here
 
     @cached_property
     def narrative(self) -> str | None:
@@ -301,8 +307,9 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
     def stamp(self, undoes: str | None = None, *, shared: bool = False) -> Stamp:
         """Who changes something, when, and as which group of the journal. `shared`: also global memory is changed."""
-        if self.held is not None and undoes is None:
-            return self.held
+        together = _TOGETHER.get()
+        if together is not None and together[0] is self and undoes is None:
+            return together[1]
         group, project = random_hex(8), self.spaces.project() if shared else None
         if project is not None:  # so that undo can tell which of two changes, in two journals, was the later one
             with project.reading() as reader:
@@ -312,12 +319,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Let all changes inside be one group of the journal, which one undo takes back."""
-        self.held = self.stamp(shared=True)
+        """Let all changes inside, of this thread or task, be one group of the journal, which one undo takes back."""
+        token = _TOGETHER.set((self, self.stamp(shared=True)))
         try:
             yield
         finally:
-            self.held = None
+            _TOGETHER.reset(token)
 
     def rules(self, reader: Reader | None = None) -> "WriteRules":
         """The rules for a write right now; the echoes of the project's files are added where they matter.
@@ -345,9 +352,15 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         )
 
     def source(self) -> Source:
-        """Where something comes from that is stored now: who acts, and in which session."""
-        session = self.running.id if self.running else None
-        return Source(origin=self.origin, agent=self.author, session=session, narrative=self.narrative)
+        """Return where something comes from that is stored now: who acts. A session is named by the caller alone."""
+        return Source(origin=self.origin, agent=self.author, narrative=self.narrative)
+
+    def note_speaking(self, session: "OpenSession") -> None:
+        """Note that a session is going on here: a tool result of it does not become an agent's own word."""
+        self.speaking.pop(session.id, None)
+        self.speaking[session.id] = session
+        for oldest in list(self.speaking)[:-MOST_SPEAKING]:  # a copy: threads share it
+            self.speaking.pop(oldest, None)
 
     def seen_by(self, session: str | None) -> str | None:
         """Who sees unpromoted findings, for a `Request`: under an open preset every session, else only their own."""

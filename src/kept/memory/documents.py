@@ -120,7 +120,9 @@ class Documents:
     def search(self, query: str, *, tag: str | None = None, limit: int = 10) -> Sequence[Document]:
         """The documents that share words with the query, best first: all that do, without a floor."""
         wanted = self._collection if tag is None else tag
-        request = Request(query=query, limit=min(limit, MOST_FOUND), profile="praxis", tags=(wanted,))
+        request = Request(
+            query=query, limit=min(limit, MOST_FOUND), profile="praxis", tags=(wanted,), has_exact_tags=True
+        )
         hits = read.recall(self._context, request).hits
         return [
             replace(self._to_document(hit.memory), score=hit.score)

@@ -48,11 +48,10 @@ class Namespace:
 class Aliases(Namespace):
     """Words that stand for others in a recall (`memory.aliases`)."""
 
-    def add(self, word: str, *expands_to: str) -> Alias:
-        """Let a query for `word` find memories that hold one of the others as well."""
-        return perform(
-            self._context, verbs.switches.ADD_ALIAS, verbs.switches.AddAlias(word=word, expands_to=expands_to)
-        )
+    def add(self, word: str, *expands_to: str | Iterable[str]) -> Alias:
+        """Let a query for `word` find memories that hold one of the others as well: strings, or a list of them."""
+        others = tuple(other for given in expands_to for other in several(given))
+        return perform(self._context, verbs.switches.ADD_ALIAS, verbs.switches.AddAlias(word=word, expands_to=others))
 
     def remove(self, word: str) -> None:
         """Let a query for the word search for no other, also if Kept brings some. Raises NotFound."""

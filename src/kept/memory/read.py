@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Comparer, Context, Memories, Ref, Storages
+from kept.memory.context import BATCH, Comparer, Context, Memories, Ref, Storages
 from kept.memory.receipts import body, explain, latencies_of, past_latencies, save_notes, slow_mark
 from kept.memory.standing import CodeView
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
-from kept.ports import Reader, Where
+from kept.ports import LIVE, Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
 from kept.recall import WORDS_ONLY, Circumstances, Request, pipeline, profile_of
@@ -166,6 +166,12 @@ def replay(context: Context, receipt: Ref | None = None) -> Recalled:
 # Memories by ref, and lists
 
 
+class Page(list[Memory]):
+    """Memories, newest first. `has_more`: the limit was reached, and `after=page[-1].ref` continues."""
+
+    has_more = False
+
+
 def get(context: Context, ref: Ref, *, forgotten: bool = False) -> Memory:
     """The memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
     _, memory = context.find(ref)
@@ -182,10 +188,11 @@ def list_memories(
     status: ListStatus | None,
     agent: str | None = None,
     session: str | None = None,
+    data: Mapping[str, Any] | None = None,
     limit: int,
     after: Ref | None,
-) -> Memories:
-    """Memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
+) -> Page:
+    """Return memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
     check_limit(limit)
     shelf, statuses = _shelf_of(status)
     where = Where(
@@ -193,6 +200,7 @@ def list_memories(
         statuses=statuses,
         agent=None if agent is None else well_formed(agent),
         session=None if session is None else well_formed(session),
+        data=tuple((data or {}).items()),
         **{name: tuple(map(well_formed, several(values))) for name, values in named.items()},  # type: ignore[arg-type]
     )
     position = None if after is None else _position(context, after)
@@ -203,9 +211,39 @@ def list_memories(
             continue
         page_after = position.id if position is not None and position.is_global == is_global else None
         with storage.reading() as reader:
-            found += reader.select(where, limit=limit - len(found), after=page_after)
-    context.tell_read(found)
-    return found
+            found += reader.select(where, limit=limit + 1 - len(found), after=page_after)
+    page = Page(found[:limit])
+    page.has_more = len(found) > limit
+    context.tell_read(page)
+    return page
+
+
+def count(context: Context) -> int:
+    """Return how many live memories can be read."""
+    return sum(reader.count(LIVE) for reader in context.readers())
+
+
+def every(context: Context) -> Iterator[Memory]:
+    """Yield all live memories, newest first: the project's, then global ones."""
+    after: Ref | None = None
+    while True:
+        page = list_memories(context, {}, status=None, limit=BATCH, after=after)
+        yield from page
+        if not page.has_more:
+            return
+        after = page[-1].ref
+
+
+def is_there(context: Context, ref: object) -> bool:
+    """Return True if a ref, a memory or a uid names a memory that can be read and was not forgotten."""
+    if isinstance(ref, Memory):
+        ref = ref.uid
+    if not isinstance(ref, int | str):
+        return False
+    try:
+        return not context.find(ref)[1].is_forgotten
+    except (NotFound, InvalidInput):
+        return False
 
 
 def _shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:

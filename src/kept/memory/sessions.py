@@ -20,10 +20,12 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
+from kept.memory.awaited import awaited
 from kept.memory.compaction import stand_in, with_fallback
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import FindingsUpdate, promote, promoted_in, take
 from kept.memory.judging import Judgement, answer_from, list_of, settle
+from kept.memory.model_messages import Provider, messages_for
 from kept.memory.receipts import Explained, explain_session
 from kept.memory.session_records import inherited_by, record_of, said_in
 from kept.memory.session_summary import ancestors, summary_of, tellable
@@ -114,14 +116,14 @@ def _safe_name(given: str | None) -> str | None:
 
 
 def run_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
-    """As `open_session`; memories from now on name it as their source, unless it has ended.
+    """As `open_session`; memories that repeat its tool results have their trust from now on, unless it has ended.
 
     People's edits of MEMORY.md and tasks.json are taken in first.
     """
     views.take_edits(context)
     opened = open_session(context, id, agent=agent, parent=parent)
     if not opened.has_ended:
-        context.running = opened
+        context.note_speaking(opened)
     return opened
 
 
@@ -226,6 +228,9 @@ class OpenSession(Handle):
         self._undated: set[int] = set()  # numbers of messages that came without a time
         self._is_live = True  # messages come as they are said, and not from a transcript that another program keeps
 
+    def __repr__(self) -> str:
+        return f"<OpenSession {self.id!r}>"
+
     @property
     def has_ended(self) -> bool:
         """Whether it is finished; a message reopens it."""
@@ -286,7 +291,7 @@ class OpenSession(Handle):
         before, session, added = self._add(messages, rules)
         if not added or session is None:
             return added
-        self._context.running = self
+        self._context.note_speaking(self)
         settings = self._context.settings
         every = settings.checkpoint_every_messages
         if before // every != (before + len(added)) // every:
@@ -325,10 +330,18 @@ class OpenSession(Handle):
         self._tell_read(shown.messages)
         return shown
 
+    def messages_for(self, provider: Provider, *, system: str = "") -> dict[str, Any]:
+        """Return the window as the arguments of a provider's SDK: openai, anthropic or gemini, ready to send.
+
+        `client.chat.completions.create(model=…, **session.messages_for("openai"))`. Each tool call stands with its
+        result; `turn.context(…)` has the same with memories in its system text.
+        """
+        return messages_for(provider, self.window().messages, system)
+
     # What is kept of it
 
     @verb("remember")
-    def remember(self, content: str, **about: Any) -> Receipt:
+    def remember(self, /, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this session as its source."""
         given = about.pop("source", None) or self._context.source()
         more = {name: about.pop(name) for name in ("also", "replaces", "check") if name in about}
@@ -453,8 +466,7 @@ class OpenSession(Handle):
         """
         if self._context.is_paused(self.id) or not self._is_stored():
             return FlushResult()
-        if self._context.running is not None and self._context.running.id == self.id:
-            self._context.running = None
+        self._context.speaking.pop(self.id, None)
         if fast:
             self._set_mark(finished_at=self._context.now(), ended=FAST)
             self._after_marks()
@@ -510,6 +522,22 @@ class OpenSession(Handle):
         views.take_edits(self._context)
         shown = self.window()
         return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
+
+    # The same for `async` programs
+
+    aappend = awaited(append)
+    aextend = awaited(extend)
+    amessages = awaited(messages)
+    awindow = awaited(window)
+    amessages_for = awaited(messages_for)
+    aremember = awaited(remember)
+    afindings = awaited(findings)
+    arecord = awaited(record)
+    aflush = awaited(flush)
+    acompact = awaited(compact)
+    afinish = awaited(finish)
+    afork = awaited(fork)
+    agiven = awaited(given)
 
     def tell_write(self, delta: int) -> None:
         """Signal that the session has changed, and how many messages it gained."""

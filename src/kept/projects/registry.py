@@ -320,13 +320,15 @@ class Registry:
             project_id = project.into
         return None
 
-    def named(self, name: str) -> Project | None:
+    def named(self, name: str, *, is_exact: bool = False) -> Project | None:
         """Return the project with exactly this name, a living one before a merged one.
 
         A name that was chosen comes before one taken from a directory: a clone called like the project of a program
-        does not keep the program out. Raises InvalidInput if several are left.
+        does not keep the program out. `is_exact`: only one that was chosen. Raises InvalidInput if several are left.
         """
         same = [project for project in self.projects.values() if project.name == name]
+        if is_exact:
+            same = [project for project in same if project.has_chosen_name]
         living = [project for project in same if project.into is None]
         found = self._meant(living) or self._meant(same)
         if len(found) > 1:

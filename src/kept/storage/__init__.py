@@ -34,12 +34,13 @@ def open_space(
     now: Callable[[], datetime] = utc_now,
     daily_backups: int = 0,
     home: Path | None = None,
+    page_bytes: int | None = None,
 ) -> Storage:
     """Open a space at a location: `:memory:`, a postgresql:// URL, a file ending in `.json`, or a file for SQLite.
 
     `space` None: whichever space the file holds, or a new one. `daily_backups`: how many daily backups to keep. The
     first write of a day makes one, if the engine supports it. `home`: where an erasure also cleans the backups that a
-    person asked for.
+    person asked for. `page_bytes`: of a new SQLite file; small pages make a small file.
     """
     place = fspath(location)
     if place == IN_MEMORY:
@@ -52,7 +53,7 @@ def open_space(
     if _is_json(path):
         return _portable(path, space, write_wait_s)
     options = {"write_wait_s": write_wait_s, "now": now, "daily_backups": daily_backups, "home": home}
-    opened: Storage = _sqlite().SqliteStorage(path, space, **options)
+    opened: Storage = _sqlite().SqliteStorage(path, space, page_bytes=page_bytes, **options)
     return opened
 
 

@@ -212,11 +212,18 @@ def _with_free_uids(tx: Transaction, batch: Sequence[Ready | Receipt]) -> Iterat
         yield replace(ready, uid=None) if is_taken else ready
 
 
+def _stored_before(memory: Memory, stored: Memory) -> str:
+    """Say that the key of a memory is there, and whether with another text: that one stays."""
+    if memory.fingerprint == stored.fingerprint:
+        return "It was stored before."
+    return f"Nothing was stored: its key is that of memory {stored.ref}, which has another text. Revise that one."
+
+
 def _store_one(
     tx: Transaction, ready: Ready, memory: Memory, known: Known, rejections: Rejections, at: datetime
 ) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
-        return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
+        return _receipt("stored", stored[0], ready, reason="already_stored", message=_stored_before(memory, stored[0]))
     if not ready.is_said_now and _tells_erased(tx, memory):
         return _refused("erased", REASONS["erased"], ready.redactions)
     alike = known.alike(memory)
