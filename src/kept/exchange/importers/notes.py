@@ -6,7 +6,7 @@ and assistant is a transcript, and no statement. Rule: words are kept as they ar
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -120,9 +120,7 @@ class _Page(Struct, frozen=True, kw_only=True):
 def _read(path: Path, data: bytes, style: NoteStyle) -> Brought:
     text = without_block(decoded(path, data))
     about, body, first_line = front_matter(text)
-    tags = tuple(tag.lstrip("#") for tag in names_in(about.get("tags", "").strip("[]").replace('"', "").split(",")))
-    at = moment_in(about.get("created") or about.get("date")) or _date_in(path.stem)
-    page = _Page(path=path, style=style, at=at, tags=tags, title=about.get("title") or about.get("name") or "")
+    page = _page_of(path, style, about)
     brought = Brought(statements=[], unread=[], left_out=[], dialogues=[])
     if description := about.get("description"):
         brought.statements += _statements(Note(1, (page.title,), description), page)
@@ -140,8 +138,15 @@ def _read(path: Path, data: bytes, style: NoteStyle) -> Brought:
     if header:
         brought.left_out.append(f"{path.name}: the header of a session")
     if turns:
-        brought.dialogues.append(_dialogue(path, turns, header, at or _date_in(body[:200])))
+        brought.dialogues.append(_dialogue(path, turns, header, page.at or _date_in(body[:200])))
     return brought
+
+
+def _page_of(path: Path, style: NoteStyle, about: Mapping[str, str]) -> _Page:
+    """Read the front matter of a file."""
+    tags = tuple(tag.lstrip("#") for tag in names_in(about.get("tags", "").strip("[]").replace('"', "").split(",")))
+    at = moment_in(about.get("created") or about.get("date")) or _date_in(path.stem)
+    return _Page(path=path, style=style, at=at, tags=tags, title=about.get("title") or about.get("name") or "")
 
 
 def _is_session_header(note: Note) -> bool:
