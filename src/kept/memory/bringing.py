@@ -244,8 +244,20 @@ class _Bringer:
         self._uids: dict[str, str] = {}  # id elsewhere → uid here
 
     def bring(self, brought: Brought, progress: Progress | None) -> None:
-        statements = brought.statements
         stamp = None if self._done.dry_run else self._context.stamp()
+        self._bring_statements(brought.statements, stamp, progress)
+        if stamp is None:
+            self._done.tasks, self._done.aliases = len(brought.tasks), len(brought.aliases)
+        elif brought.tasks or brought.aliases or brought.disagreements:
+            self._join_others(brought, stamp)
+        self._apply_settings(brought.settings)
+        if stamp is not None and any(one.draft.scope == "items" for one in brought.statements):
+            library.write_items_json(self._context, self._context.owned())
+
+    def _bring_statements(
+        self, statements: Sequence[BroughtStatement], stamp: Stamp | None, progress: Progress | None
+    ) -> None:
+        """Store statements in batches; without a stamp only count them."""
         known: set[str] = set()
         for start in range(0, len(statements), BATCH):
             batch = list(self._keyed(statements[start : start + BATCH]))
@@ -255,13 +267,6 @@ class _Bringer:
                 self._remember(batch, stamp)
             if progress is not None:
                 progress(min(start + BATCH, len(statements)), len(statements))
-        if stamp is None:
-            self._done.tasks, self._done.aliases = len(brought.tasks), len(brought.aliases)
-        elif brought.tasks or brought.aliases or brought.disagreements:
-            self._join_others(brought, stamp)
-        self._apply_settings(brought.settings)
-        if stamp is not None and any(one.draft.scope == "items" for one in statements):
-            library.write_items_json(self._context, self._context.owned())
 
     def _apply_settings(self, settings: Mapping[str, str]) -> None:
         """Set what the other program had set, if a person vouches for it; else name it."""
@@ -343,15 +348,19 @@ class _Bringer:
                 current = tx.get(Memory, memory.id)
                 if current is None or current.is_archived:
                     continue
-                changed = replace(current, use_count=max(current.use_count, one.use_count))
-                changed = replace(changed, last_used_at=changed.last_used_at or one.last_used_at)
-                if self._is_vouched_for:
-                    status = one.status if one.status in ("confirmed", "pinned") else "confirmed"
-                    changed = replace(changed.vouched_for(), status=status, verified_at=tx.stamp.at)
+                changed = self._completed(current, one, tx.stamp.at)
                 if changed != current:
                     tx.put(changed, self._action)
 
         self._context.write(self._context.owned(), work, stamp=stamp)
+
+    def _completed(self, memory: Memory, one: BroughtStatement, at: datetime) -> Memory:
+        used = max(memory.use_count, one.use_count)
+        changed = replace(memory, use_count=used, last_used_at=memory.last_used_at or one.last_used_at)
+        if not self._is_vouched_for:
+            return changed
+        status = one.status if one.status in ("confirmed", "pinned") else "confirmed"
+        return replace(changed.vouched_for(), status=status, verified_at=at)
 
     def _is_to_complete(self, receipt: Receipt) -> bool:
         """Return True for a new memory; and for one of an earlier import that a person vouches for now."""
@@ -403,7 +412,7 @@ class _Bringer:
 
 
 def _with_signature(draft: Draft) -> Draft:
-    """Return the draft; a failure gets the signature by which the same error is found again."""
+    """Return the draft; a failure gets the signature of its error."""
     failure = (draft.data or {}).get("failure")
     message = failure.get("message") if isinstance(failure, dict) else None
     if not isinstance(message, str) or not message.strip():

@@ -58,7 +58,7 @@ def _quotes_in(session: str, context: "Context", reader: Reader) -> Quotes:
 
 
 def _sessions_of_agent(draft: Draft, context: "Context") -> Sequence[str]:
-    """Return the sessions in which an agent may have written a draft. Nothing of the draft has been checked yet."""
+    """Return the sessions that an agent may have written a draft in. Nothing of the draft has been checked yet."""
     source = context.source() if draft.source is None else draft.source
     if not isinstance(source, Source) or source.origin != "agent" or draft.trust not in (None, "agent", "user"):
         return ()

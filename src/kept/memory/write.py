@@ -20,7 +20,7 @@ from kept.ports import Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
-from kept.writing.conflicts import find_rivals
+from kept.writing.conflicts import Rival, find_rivals
 from kept.writing.duplicates import Known, is_guarded, supersede
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: people read no further either
@@ -150,13 +150,19 @@ def _compared_across(context: Context, storage: Storage, receipts: Receipts, sta
         rivals = [(one, rival) for one in new for rival in find_rivals(reader, one, known.alike(one))]
     if not rivals:
         return receipts
+    noted = _note_rivals(project, rivals, stamp)
+    return [_with_conflicts(one, noted) for one in receipts]
+
+
+def _note_rivals(project: Storage, rivals: Sequence[tuple[Memory, Rival]], stamp: Stamp) -> dict[str, list[Conflict]]:
+    """Store a conflict for each new memory and its rival; map the uids of the new ones to theirs."""
     noted: dict[str, list[Conflict]] = {}
     with project.writing(stamp) as tx:
         for one, rival in rivals:
             older, newer = sorted((one, rival.memory), key=lambda side: side.created_at)
             found = tx.add(rival.conflict(newer, older, stamp.at, is_over=False), "conflict")
             noted.setdefault(one.uid, []).append(found)
-    return [_with_conflicts(one, noted) for one in receipts]
+    return noted
 
 
 def _is_comparable(receipt: Receipt) -> bool:

@@ -332,11 +332,7 @@ class Registry:
         living = [project for project in same if project.into is None]
         found = self._meant(living) or self._meant(same)
         if len(found) > 1:
-            listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
-            raise InvalidInput(
-                f"{len(found)} projects have the name {shown(name)!r}: {listed}.",
-                hint="Give the id instead, or rename one: kept projects rename ID NAME.",
-            )
+            raise _several(name, found)
         return found[0] if found else None
 
     def _meant(self, same: Sequence[Project]) -> list[Project]:
@@ -445,3 +441,11 @@ def is_like(name: str, other: str) -> bool:
 def folded(text: str) -> str:
     """The text for sorting names and finding paths, without regard to case and to how accents are encoded."""
     return unicodedata.normalize("NFC", text).casefold()
+
+
+def _several(name: str, found: Sequence[Project]) -> InvalidInput:
+    listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
+    return InvalidInput(
+        f"{len(found)} projects have the name {shown(name)!r}: {listed}.",
+        hint="Give the id instead, or rename one: kept projects rename ID NAME.",
+    )

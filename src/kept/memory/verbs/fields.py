@@ -41,7 +41,7 @@ PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: n
 
 OWN_DATA = frozenset(
     "also check sort signals sessions agents rules stage judged quarantined promoted_from signature value".split()
-)  # names by which Kept notes in the data of a memory how to treat it; others begin with `kept_`
+)  # names that Kept uses in the data of a memory; others begin with `kept_`
 
 
 def given_data(data: object) -> dict[str, Any] | None:

@@ -72,10 +72,15 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     is_own = situation.session is not None and memory.source.session == situation.session
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
-    if memory.is_rejected:
-        return "a person decides about it first"
     if situation.is_judged and memory.is_proposal and not is_own:
         return UNJUDGED
+    return _not_told(memory, situation)
+
+
+def _not_told(memory: Memory, situation: Situation) -> str | None:
+    """Return why a memory that belongs here is still not told, or None."""
+    if memory.is_rejected:
+        return "a person decides about it first"
     if is_in_own_index(memory, situation):
         return OWN_INDEX
     return GONE if is_gone(memory, situation) else None
