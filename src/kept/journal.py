@@ -234,9 +234,7 @@ def as_before(
     nouns: dict[str, type[Record]] = {}
     for event in later:
         subject = event.subject
-        if event.changed is None or event.seq <= erased.get(subject, 0):
-            continue
-        if subject in erased and event.action == REDACT:  # its text before that is gone
+        if event.changed is None or _is_buried(event, erased):
             continue
         if subject not in fields:
             fields[subject], nouns[subject] = wire(present.get(subject)), noun_of(event)
@@ -248,6 +246,12 @@ def as_before(
         if then.get("id") is not None
     }
     return {subject: record for subject, record in found.items() if subject not in erased or existed(subject)}
+
+
+def _is_buried(event: Event, erased: Mapping[str, int]) -> bool:
+    """Return True if the text before an event was erased since, or by a redaction that the event is."""
+    is_redaction = event.subject in erased and event.action == REDACT
+    return is_redaction or event.seq <= erased.get(event.subject, 0)
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from kept.writing.redact import redact
 SUBAGENT_LINES = 3
 StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without lines that no longer hold
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
+BackAt = Callable[[Context, Storages, datetime], tuple[Context, Storages, datetime]]  # the spaces of a moment
 
 PAUSED = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
 SWITCHED_OFF = (
@@ -95,15 +96,18 @@ def briefing(
     *,
     on_new_session: NewSession | None = None,
     still_told: StillTold | None = None,
+    back_at: BackAt | None = None,
 ) -> Briefing:
     """Return the briefing asked for. Failures are named in its `error`; only an invalid argument raises.
 
-    `on_new_session` is called first if the session is not known here. `still_told` checks a summary before it is told.
+    `on_new_session` is called first if the session is not known here. `still_told` checks a summary before it is told,
+    and `back_at` gives the spaces of a moment, for `as_of`.
     """
     situation, order = _situation(context, request), _order(context, request)
     try:
-        if request.as_of is not None:
-            return _brief_as_of(context, situation, order, request.as_of, still_told)
+        if request.as_of is not None and back_at is not None:
+            past = back_at(context, context.readable(), request.as_of)
+            return _brief_as_of(context, situation, order, past, still_told)
         return _brief(context, situation, order, request.delivery, still_told, on_new_session)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
@@ -236,13 +240,16 @@ def _brief(
 
 
 def _brief_as_of(
-    context: Context, situation: Situation, order: Order, as_of: datetime, still_told: StillTold | None
+    context: Context,
+    situation: Situation,
+    order: Order,
+    past: tuple[Context, Storages, datetime],
+    still_told: StillTold | None,
 ) -> Briefing:
-    """Write the briefing from the memory of that moment. Nothing is noted."""
+    """Write the briefing from the memory of a moment. Nothing is noted."""
     if (refusal := _refusal(context, situation, order)) is not None:
         return refusal
-    past, then, at = read.back_at(context, context.readable(), as_of)
-    told = gather(past, situation, then, at, still_told=still_told)
+    told = gather(past[0], situation, past[1], past[2], still_told=still_told)
     briefing = compose(told.material, order)
     context.tell_read([entry.memory for section in briefing.sections for entry in section.entries])
     return briefing

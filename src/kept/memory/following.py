@@ -84,7 +84,12 @@ def find_changes(context: Context) -> Followed | None:
         return None
     asked = _Branches(history, tree, branches, read_notes(context, tree))
     asked.look_at([code for _, code in coded])
-    anchors = _Anchors(history, tree)
+    codes = _followed_all(coded, asked, _Anchors(history, tree))
+    return Followed(here=asked.here, codes=codes, notes=asked.notes)
+
+
+def _followed_all(coded: Sequence[tuple[Memory, Code]], asked: "_Branches", anchors: "_Anchors") -> dict[str, Code]:
+    """Return the codes that are others now, by the uid of their memory."""
     changed: dict[str, Code] = {}
     for memory, code in coded:
         new = asked.followed(code)
@@ -92,7 +97,7 @@ def find_changes(context: Context) -> Followed | None:
             new = anchors.followed_all(memory, new, is_new=asked.is_new(memory))
         if new != code:
             changed[memory.uid] = new
-    return Followed(here=asked.here, codes=changed, notes=asked.notes)
+    return changed
 
 
 class _Branches:

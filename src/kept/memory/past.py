@@ -13,9 +13,11 @@ from itertools import chain
 from msgspec import structs
 
 from kept import journal
+from kept.memory import read
 from kept.memory.context import Context, Storages
-from kept.model import SMALL_NOUNS, Memory, Message, Record, Session, replace
+from kept.model import SMALL_NOUNS, Memory, Message, Recalled, Record, Session, replace
 from kept.ports import ANYWHERE, Reader, Storage
+from kept.recall import Request
 from kept.recall.candidates import Latencies
 from kept.storage.inmemory import InMemoryStorage, SavedVector, State
 
@@ -23,12 +25,29 @@ ALL = 2**31 - 1
 DEADLINE_MS = 10_000  # a storage in memory scans: an answer about the past may take longer than one for an agent
 
 
-def moment_of(context: Context, as_of: datetime) -> datetime:
-    """Return the moment to answer for: a day that is not over yet ends now."""
-    return min(as_of.astimezone(context.now().tzinfo), context.now())
+def recall(context: Context, request: Request, as_of: datetime) -> Recalled:
+    """Answer a question of the caller from the memory of a moment. Notes nothing."""
+    request = read.well_formed_request(request)
+    recalled = answer_as_of(context, request, context.readable(), as_of)
+    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
+    return recalled
 
 
-def patient(context: Context) -> Context:
+def answer_as_of(context: Context, request: Request, storages: Storages, as_of: datetime) -> Recalled:
+    """Ask all spaces as they were at a moment. Notes nothing."""
+    past, then, at = back_at(context, storages, as_of, with_messages=request.scope == "sessions")
+    return read.with_ends(read.answer(past, request, then, at), storages)
+
+
+def back_at(
+    context: Context, storages: Storages, as_of: datetime, *, with_messages: bool = False
+) -> tuple[Context, Storages, datetime]:
+    """Return a context, the spaces and the moment for a question about the past. A day that is not over ends now."""
+    at = min(as_of.astimezone(context.now().tzinfo), context.now())
+    return _patient(context), storages_as_of(storages, at, with_messages=with_messages), at
+
+
+def _patient(context: Context) -> Context:
     """Return the context for a question about the past: with more time, and apart from the latencies of others."""
     settings = replace(context.settings, recall_deadline_ms=max(DEADLINE_MS, context.settings.recall_deadline_ms))
     return structs.replace(context, settings=settings, latencies=Latencies())

@@ -34,24 +34,14 @@ _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgot
 # Answers
 
 
-def recall(context: Context, request: Request, *, as_of: datetime | None = None) -> Recalled:
-    """Answer a question of the caller, and note it; with `as_of` answer from that moment, and note nothing."""
-    request = replace(
-        request,
-        query=well_formed(request.query),
-        kinds=tuple(map(well_formed, request.kinds)),
-        tags=tuple(map(well_formed, request.tags)),
-        files=tuple(map(well_formed, request.files)),
-    )
+def recall(context: Context, request: Request) -> Recalled:
+    """Answer a question of the caller, and note it."""
+    request = well_formed_request(request)
     storages, now = context.readable(), context.now()
-    if as_of is not None:
-        recalled = answer_as_of(context, request, storages, as_of)
-        context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
-        return recalled
     recalled = answer(context, request, storages, now)
     recalled = replace(recalled, hits=CodeView(context).labelled(recalled.hits))
     if request.scope == "archive":
-        recalled = _with_ends(recalled, storages)
+        recalled = with_ends(recalled, storages)
     hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
@@ -68,6 +58,17 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
+
+
+def well_formed_request(request: Request) -> Request:
+    """Return a request whose texts every storage can hold."""
+    return replace(
+        request,
+        query=well_formed(request.query),
+        kinds=tuple(map(well_formed, request.kinds)),
+        tags=tuple(map(well_formed, request.tags)),
+        files=tuple(map(well_formed, request.files)),
+    )
 
 
 def _is_any_read_only(storages: Storages) -> bool:
@@ -96,13 +97,7 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
         return answer_from(readers, context, request, now, embedder)
 
 
-def answer_as_of(context: Context, request: Request, storages: Storages, as_of: datetime) -> Recalled:
-    """Ask all spaces as they were at a moment. Notes nothing."""
-    past, then, at = back_at(context, storages, as_of, with_messages=request.scope == "sessions")
-    return _with_ends(answer(past, request, then, at), storages)
-
-
-def _with_ends(recalled: Recalled, storages: Storages) -> Recalled:
+def with_ends(recalled: Recalled, storages: Storages) -> Recalled:
     """Note at each hit that holds no longer when that ended, and the memory that replaced it."""
     with looking(storages) as readers:
         by_space = {reader.space: reader for reader in readers}
@@ -118,16 +113,6 @@ def _end_of(hit: Hit, reader: Reader) -> str:
     heir = by_uid(reader, now.superseded_by) if now.superseded_by else None
     end = "rejected as wrong" if now.reason == "rejected" else f"replaced by memory {heir.ref}" if heir else "replaced"
     return f"until {now.archived_at:%Y-%m-%d}, {end}"
-
-
-def back_at(
-    context: Context, storages: Storages, as_of: datetime, *, with_messages: bool = False
-) -> tuple[Context, Storages, datetime]:
-    """Return a context, the spaces and the moment for a question about the past."""
-    from kept.memory import past  # only questions about the past rebuild it
-
-    at = past.moment_of(context, as_of)
-    return past.patient(context), past.storages_as_of(storages, at, with_messages=with_messages), at
 
 
 @block

@@ -48,7 +48,7 @@ class BranchNotes(Struct, kw_only=True):
 
 
 class _ReadOnce:
-    """A work tree of which each file is looked at once: many memories may be about one file."""
+    """A work tree that looks at each file once: many memories may be about one file."""
 
     def __init__(self, tree: WorkTree) -> None:
         self.inside, self.stat, self.read = tree.inside, cache(tree.stat), cache(tree.read)

@@ -183,15 +183,22 @@ def _check_agreed(context: Context, reader: Reader, plan: Sequence[journal.Rever
         context.agree_to_allow("Store a value that looks like a secret as it is from now on, once again?")
     if any(step.noun is CallGuard for step in plan):
         guards.check_person(context)
+    if not context.is_person:
+        _check_rejections(context.signature, reader, plan)
     for step in plan:
-        rejection = reader.get(Rejection, step.id) if step.noun is Rejection and step.record is None else None
-        if rejection is not None and not context.is_person and rejection.who != context.signature:
+        if step.noun is Memory and (memory := reader.get(Memory, step.id)) is not None:
+            guards.check_unguarded(context, reader, memory)
+
+
+def _check_rejections(agent: str, reader: Reader, plan: Sequence[journal.Revert]) -> None:
+    """Raise NotAllowed if an agent would take back another one's rejection."""
+    ending = [reader.get(Rejection, step.id) for step in plan if step.noun is Rejection and step.record is None]
+    for rejection in filter(None, ending):
+        if rejection.who != agent:
             raise NotAllowed(
                 f"This was rejected by {rejection.who}, so an agent may not bring it back.",
                 hint="A person can, with `kept undo`.",
             )
-        if step.noun is Memory and (memory := reader.get(Memory, step.id)) is not None:
-            guards.check_unguarded(context, reader, memory)
 
 
 def _check_trust(reader: Reader, events: Events) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.memory import everywhere, read, receipts
+from kept.memory import everywhere, past, read, receipts
 from kept.memory.context import Context
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
@@ -77,8 +77,9 @@ def recall(context: Context, asked: Recall) -> Recalled:
             "as_of and follow cannot be combined: the journal does not say what was recalled together.",
             hint="Leave out one of them.",
         )
-    ask = everywhere.recall if asked.all_projects else read.recall
-    return ask(context, request, as_of=asked.as_of)
+    if asked.all_projects:
+        return everywhere.recall(context, request, as_of=asked.as_of)
+    return read.recall(context, request) if asked.as_of is None else past.recall(context, request, asked.as_of)
 
 
 def why(context: Context, asked: Why) -> Explained:

@@ -67,11 +67,16 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     """Why a memory does not belong in this situation, or None."""
     if memory.tier == "task" and memory.source.task != situation.task:
         return "it belongs to another task"
+    if memory.is_rejected:
+        return "it was forgotten or rejected before"
     is_own = situation.session is not None and memory.source.session == situation.session
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
-    if memory.is_rejected:
-        return "it was forgotten or rejected before"
+    return _unproven(memory, situation, is_own=is_own)
+
+
+def _unproven(memory: Memory, situation: Situation, *, is_own: bool) -> str | None:
+    """Return why a memory is not to be relied on: it waits for a judge, or its code is gone."""
     if situation.is_judged and memory.is_proposal and not is_own:
         return UNJUDGED
     return GONE if is_gone(memory, situation) else None
