@@ -436,14 +436,19 @@ class Kept:
         *,
         keep: Sequence[int] = (),
         drop: Sequence[int] = (),
+        wrong: Sequence[int] = (),
         rewrite: Mapping[int, str] | None = None,
         add: "Sequence[Addition]" = (),
     ) -> "Judgement":
-        """Settle a list of `proposals` by its code: which statements hold, which go, and how they should read."""
+        """Settle a list of `proposals` by its code: which statements hold, which go, and how they should read.
+
+        `wrong` are dropped because they are false: they are refused if they come back.
+        """
         asked = verbs.judge.Judge(
             list=list,
             keep=tuple(keep),
             drop=tuple(drop),
+            wrong=tuple(wrong),
             rewrite={str(number): said for number, said in (rewrite or {}).items()},
             add=tuple(add),
         )

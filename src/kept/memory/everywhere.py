@@ -4,22 +4,23 @@ The one question that crosses the walls between projects, so `access` is asked a
 noted of it, neither a receipt nor a link nor a use: a project could otherwise learn what another one knows.
 """
 
-from datetime import datetime
+from collections.abc import Callable
 
 from kept import access
 from kept.errors import StorageError
 from kept.memory.context import Context, Storages
-from kept.memory.past import answer_as_of
 from kept.memory.read import answer, well_formed
 from kept.model import GLOBAL, Recalled, replace
 from kept.recall import WORDS_ONLY, Request
 from kept.settings import Settings
 
+Ask = Callable[[Context, Request, Storages], Recalled]
 
-def recall(context: Context, request: Request, *, as_of: datetime | None = None) -> Recalled:
+
+def recall(context: Context, request: Request, *, ask: Ask | None = None) -> Recalled:
     """Answer a question from every project and global memory. Pins and open conflicts belong to their projects.
 
-    `as_of`: from the memory of that moment.
+    `ask` answers from some spaces; by default as they are now.
 
     Raises NotAllowed unless the actor may read all of them. A project that cannot be read is named in `degraded`.
     """
@@ -35,24 +36,23 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
         else:
             storages.append(storage)
     request = replace(request, query=well_formed(request.query), profile=_profile(request, context.settings))
+    ask = ask or _answer_now
     if request.scope == "sessions":
-        recalled = _messages(context, request, storages, as_of)
+        recalled = _messages(context, request, storages, ask)
     else:
-        recalled = _answer(context, request, storages, as_of)
+        recalled = ask(context, request, storages)
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     degraded = " ".join(filter(None, (recalled.degraded, *unread))) or None
     return replace(recalled, pinned=(), conflicts=(), degraded=degraded)
 
 
-def _answer(context: Context, request: Request, storages: Storages, as_of: datetime | None) -> Recalled:
-    if as_of is not None:
-        return answer_as_of(context, request, storages, as_of)
+def _answer_now(context: Context, request: Request, storages: Storages) -> Recalled:
     return answer(context, request, storages, context.now())
 
 
-def _messages(context: Context, request: Request, storages: Storages, as_of: datetime | None) -> Recalled:
+def _messages(context: Context, request: Request, storages: Storages, ask: Ask) -> Recalled:
     """Conversations are scored within their project; here the best of all come first."""
-    each = [_answer(context, request, [storage], as_of) for storage in storages if storage.space != GLOBAL]
+    each = [ask(context, request, [storage]) for storage in storages if storage.space != GLOBAL]
     hits = sorted((hit for recalled in each for hit in recalled), key=lambda hit: -hit.score)
     degraded = " ".join(dict.fromkeys(recalled.degraded for recalled in each if recalled.degraded)) or None
     took_ms = sum(recalled.took_ms for recalled in each)

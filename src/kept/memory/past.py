@@ -28,12 +28,12 @@ DEADLINE_MS = 10_000  # a storage in memory scans: an answer about the past may 
 def recall(context: Context, request: Request, as_of: datetime) -> Recalled:
     """Answer a question of the caller from the memory of a moment. Notes nothing."""
     request = read.well_formed_request(request)
-    recalled = answer_as_of(context, request, context.readable(), as_of)
+    recalled = answer_as_of(context, request, context.readable(), as_of=as_of)
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     return recalled
 
 
-def answer_as_of(context: Context, request: Request, storages: Storages, as_of: datetime) -> Recalled:
+def answer_as_of(context: Context, request: Request, storages: Storages, *, as_of: datetime) -> Recalled:
     """Ask all spaces as they were at a moment. Notes nothing."""
     past, then, at = back_at(context, storages, as_of, with_messages=request.scope == "sessions")
     return read.with_ends(read.answer(past, request, then, at), storages)

@@ -1,11 +1,12 @@
 """Briefings for agents, and messages for skills."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from kept.memory import brief, past
-from kept.memory.context import Context
+from kept.memory import brief, verbs
+from kept.memory.context import Context, Storages
 from kept.memory.session_summary import still_told as still_told
 from kept.memory.share import SHARE_TOKENS, Shared
 from kept.memory.share import share as share_with
@@ -59,6 +60,11 @@ class Share(Struct, frozen=True, kw_only=True):
     files: FilesAtHand = ()
 
 
+def _back_at(context: Context, storages: Storages, as_of: datetime) -> tuple[Context, Storages, datetime]:
+    """Return the spaces of a moment. Only a question about the past loads the module for it."""
+    return verbs.read.past.back_at(context, storages, as_of)
+
+
 def briefing(context: Context, asked: Brief) -> Briefing:
     """Write a briefing. Failures are named in its `error`."""
     request = brief.BriefingRequest(
@@ -75,9 +81,7 @@ def briefing(context: Context, asked: Brief) -> Briefing:
         floor=asked.floor,
         as_of=asked.as_of,
     )
-    return brief.briefing(
-        context, request, on_new_session=_finish_the_last, still_told=still_told, back_at=past.back_at
-    )
+    return brief.briefing(context, request, on_new_session=_finish_the_last, still_told=still_told, back_at=_back_at)
 
 
 def _finish_the_last(context: Context, session: str) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
+from kept.memory import past as past
 from kept.memory import read, status, undo
 from kept.memory.context import Context, Events, Memories
 from kept.memory.read import ListStatus

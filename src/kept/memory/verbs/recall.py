@@ -1,11 +1,13 @@
 """Recall, and why it answered so."""
 
+from datetime import datetime
+from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.memory import everywhere, past, read, receipts
+from kept.memory import everywhere, read, receipts, verbs
 from kept.memory.context import Context
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
@@ -77,9 +79,16 @@ def recall(context: Context, asked: Recall) -> Recalled:
             "as_of and follow cannot be combined: the journal does not say what was recalled together.",
             hint="Leave out one of them.",
         )
-    if asked.all_projects:
-        return everywhere.recall(context, request, as_of=asked.as_of)
-    return read.recall(context, request) if asked.as_of is None else past.recall(context, request, asked.as_of)
+    if asked.as_of is not None:
+        return _recall_as_of(context, request, asked.as_of, all_projects=asked.all_projects)
+    return everywhere.recall(context, request) if asked.all_projects else read.recall(context, request)
+
+
+def _recall_as_of(context: Context, request: Request, as_of: datetime, *, all_projects: bool) -> Recalled:
+    past = verbs.read.past  # loaded by the first question about the past
+    if all_projects:
+        return everywhere.recall(context, request, ask=partial(past.answer_as_of, as_of=as_of))
+    return past.recall(context, request, as_of)
 
 
 def why(context: Context, asked: Why) -> Explained:
