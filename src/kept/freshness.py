@@ -395,11 +395,16 @@ def _end_of_braced(tokens: re.Pattern[str], content: str, start: int) -> int:
         is_open = is_open or sign == "{"
         if depth < 0:
             return token.start()
-        if depth == 0 and sign == "}" and is_open:
-            return token.end()
-        if depth == 0 and (sign == ";" or (sign == "\n" and not _goes_on(content, token.start(), token.end()))):
+        if depth == 0 and _ends(sign, content, token, is_open=is_open):
             return token.end()
     return len(content)
+
+
+def _ends(sign: str, content: str, token: re.Match[str], *, is_open: bool) -> bool:
+    """Return True if a sign outside of all brackets ends a definition."""
+    if sign == "\n":
+        return not _goes_on(content, token.start(), token.end())
+    return sign == ";" or (sign == "}" and is_open)
 
 
 def _goes_on(content: str, at: int, after: int) -> bool:

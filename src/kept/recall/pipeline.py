@@ -36,8 +36,7 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         best, notes = best_first(joined), [*notes, note]
     profile = profile_of(request, settings)
     considered = best[: n_considered(request.limit, request.exact_top)]
-    scored = best_first([*map(hit_of(search.words, search.floor, profile), considered)])
-    hits = [hit for hit in scored if not hit.memory.is_rejected]
+    hits = _tellable(best_first([*map(hit_of(search.words, search.floor, profile), considered)]))
     if circumstances.reranker is not None and hits:
         hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]
@@ -58,6 +57,11 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         degraded=" ".join(filter(None, notes)) or None,
         took_ms=(circumstances.timer() - started) * 1000,
     )
+
+
+def _tellable(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out candidates that repeat a forgotten or rejected statement."""
+    return [hit for hit in hits if not hit.memory.is_rejected]
 
 
 def _best_confidence(hits: Sequence[Hit], *, takes_summaries: bool) -> float:
