@@ -403,9 +403,12 @@ def reworded_value(old: Clause, new: Clause) -> bool:
     since neither says that something changed: nothing else may differ, and both values are of one sort.
     """
     found = _rewording(old, new)
-    if found is not None and _are_means(found):
-        return True
-    if found is None or not _can_be_value(found.old) or not _can_be_value(found.new):
+    return found is not None and (_are_means(found) or _are_values(found, old, new))
+
+
+def _are_values(found: Rewording, old: Clause, new: Clause) -> bool:
+    """Return True for two names or numbers that can stand for each other."""
+    if not _can_be_value(found.old) or not _can_be_value(found.new):
         return False
     if _sort(found.old)[0] != _sort(found.new)[0] or _is_circumstance(found.words):
         return False
