@@ -65,10 +65,11 @@ def test_a_global_memory_that_comes_later_is_compared_with_the_project(memory: k
 
 
 def test_a_briefing_with_one_side_brings_the_other_from_the_other_space(memory: kept.Kept, clock: FakeClock) -> None:
-    in_conflict(memory, clock)
-    for number in range(12):
-        memory.remember(f"The spaces of warehouse {number} are rented until May")
-    assert "#g1 says" in told(memory, "Which spaces indent Python?")
+    memory.remember(TABS, kind="decision", tier="global")
+    clock.advance(days=1)
+    memory.remember(SPACES, kind="decision", files=["src/style.py"])
+    briefed = str(memory.briefing("Please look at src/style.py", files=["src/style.py"]))
+    assert f'Entry #1 says "{SPACES}" but Entry #g1 says "{TABS}"' in briefed
 
 
 def test_what_is_kept_for_the_project_stands_in_place_of_the_global_memory_there(

@@ -191,8 +191,8 @@ def _repeated(tx: Transaction, name: str, reading: _Reading, receipts: Sequence[
     """Return the uids of the memories of others that a session said again."""
     known = [one for one in _twins(tx, reading) if name in (one.data or {}).get("sessions", ())]
     known += [one.memory for one in receipts if one.memory is not None and one.outcome == "strengthened"]
-    near = [one.repeats for one in receipts if one.repeats is not None]
-    return tuple(dict.fromkeys([*(one.uid for one in known if one.source.session != name), *near]))
+    others = [one.uid for one in known if one.source.session != name]
+    return tuple(dict.fromkeys([*others, *filter(None, (one.repeats for one in receipts))]))
 
 
 def _twins(tx: Transaction, reading: _Reading) -> Memories:

@@ -93,10 +93,14 @@ def _as_decided_here(hits: Sequence[Hit], readers: Sequence[Reader]) -> tuple[li
 
 def overridden(uids: Set[str], readers: Sequence[Reader]) -> dict[str, Memory]:
     """Map the global memories that do not hold in this project to its live memories that hold instead."""
-    settled = [one for reader in readers if uids for one in reader.all(Conflict) if one.resolved_at is not None]
-    sides = [side for one in settled for side in ((one.left, one.right), (one.right, one.left))]
-    instead = {uid: live_side(other, readers) for uid, other in sides if uid in uids}
+    instead = {uid: live_side(other, readers) for uid, other in _settled_sides(readers) if uid in uids} if uids else {}
     return {uid: memory for uid, memory in instead.items() if memory is not None and _overrides(memory, uid)}
+
+
+def _settled_sides(readers: Sequence[Reader]) -> list[tuple[str, str]]:
+    """Return the sides of settled conflicts, each with the other one."""
+    settled = [one for reader in readers for one in reader.all(Conflict) if one.resolved_at is not None]
+    return [side for one in settled for side in ((one.left, one.right), (one.right, one.left))]
 
 
 def _overrides(memory: Memory, uid: str) -> bool:

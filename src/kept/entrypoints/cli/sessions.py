@@ -86,7 +86,7 @@ def show_session(invocation: Invocation, *, window: bool, limit: int | None, onl
     if only_findings:
         invocation.answer(record, [*_record_lines(record)], is_long=True)
         return
-    messages = messages[-limit:] if limit is not None else messages
+    messages = messages[-(limit or len(messages)) :]
     document = {
         "id": asked.session,
         "messages": messages,
