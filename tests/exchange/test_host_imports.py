@@ -108,8 +108,8 @@ def test_a_note_that_was_imported_before_is_not_doubled_by_the_reader(memory: Ke
 
 
 LINES = st.sampled_from(
-    "---|name: x|metadata:|  type: user|# T|## Task 1: t|Outcome: success|Preference signals:|- item|thread_id: 1|cwd: /x|"
-    f"**Why:** because|```|{'word ' * 200}|{'a' * 700}||[[link]]|https://x".split("|")
+    "---|name: x|metadata:|  type: user|# T|## Task 1: t|Outcome: success|Preference signals:|- item|thread_id: 1|"
+    f"cwd: /x|**Why:** because|```|{'word ' * 200}|{'a' * 700}||[[link]]|https://x".split("|")
 )
 
 
