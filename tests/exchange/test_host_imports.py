@@ -4,9 +4,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kept
-from kept.exchange.importers.hosts import slug_of
+from kept.exchange.importers.hosts import HOSTS, Host, slug_of
 from kept.memory import Kept
 from kept.memory.bringing import importer_of
 
@@ -103,3 +105,19 @@ def test_a_note_that_was_imported_before_is_not_doubled_by_the_reader(memory: Ke
     [done] = memory.files.read_notes({"HOME": str(tmp_path)})
     assert (done.read, done.added) == (3, 0)
     assert len(memory.list()) == 2
+
+
+LINES = st.sampled_from(
+    "---|name: x|metadata:|  type: user|# T|## Task 1: t|Outcome: success|Preference signals:|- item|thread_id: 1|"
+    f"cwd: /x|**Why:** because|```|{'word ' * 200}|{'a' * 700}||[[link]]|https://x".split("|")
+)
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=[host.name for host in HOSTS])
+@given(text=st.one_of(st.text(max_size=300), st.lists(LINES, max_size=12).map("\n".join)), name=st.text(max_size=20))
+@settings(deadline=None, max_examples=60)
+def test_any_text_is_read_as_notes_whose_parts_fit_a_memory(host: Host, text: str, name: str) -> None:
+    for file in ("MEMORY.md", f"{name}.md"):
+        for note in host.read(file, text):
+            assert note.parts
+            assert all(part.strip() and len(part) <= 500 for part in note.parts)

@@ -84,3 +84,14 @@ def test_a_setting_keeps_the_notes_out(box: Box) -> None:
     assert box.fire("claude-code", "Stop", KEPT_READ_CLAUDE_NOTES="false", **GENEROUS).code == 0
     box.wait_until(lambda: done(box))
     assert contents(box) == []
+
+
+def test_notes_about_a_home_directory_are_no_failure(box: Box) -> None:
+    folder = box.folder / ".claude" / "projects" / slug_of(box.folder) / "memory"
+    folder.mkdir(parents=True)
+    (folder / "lint.md").write_text(f"{RULE}\n")
+    given = box.given("claude-code", "Stop").replace(str(box.project).encode(), str(box.folder).encode())
+    assert box.fire("claude-code", "Stop", given=given, **GENEROUS).code == 0
+    box.wait_until(lambda: done(box))
+    assert contents(box) == []
+    assert [one for one in box.hook.failures() if "notes" in one["failure"]] == []

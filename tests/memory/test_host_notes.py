@@ -439,7 +439,8 @@ def test_a_person_is_asked_once_about_a_note_that_belongs_to_no_project(desk: De
         with pytest.raises(kept.NotAllowed):
             memory.reviews.apply(f"keep:{asked.ref}")
     with desk.open_as_person() as memory:
-        memory.reviews.apply(f"keep:{asked.ref}")
+        [decided] = memory.reviews.apply(f"keep:{asked.ref}")
+        assert (decided.status, decided.tags) == ("confirmed", ())
         assert "indent with tabs" in str(memory.briefing("Indent this file with tabs."))
 
 

@@ -136,7 +136,7 @@ def _facts(context: Context, environ: Mapping[str, str]) -> HostFacts | None:
     if root is None:
         return None
     holds = context.spaces.holds
-    return HostFacts(environ=environ, user_home=user_home(environ), root=root, read=_settings_of, holds=holds)
+    return HostFacts(variables=environ, user_home=user_home(environ), root=root, read=_settings_of, holds=holds)
 
 
 def _root(context: Context) -> Path | None:

@@ -21,7 +21,7 @@ from kept.memory.context import Context, Memories, by_uid, global_first
 from kept.memory.following import find_changes
 from kept.memory.session_summary import leave_out
 from kept.memory.standing import CodeView, held_again
-from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
+from kept.model import GLOBAL, PROPOSAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
 from kept.recall.vocabulary import is_expanded
 from kept.storage.shared import every
@@ -299,7 +299,7 @@ def _keep(context: Context, tx: Transaction, memory: Memory, known: Memories) ->
     held = held_again(context, memory)
     kept = judging.kept_beside(held.vouched_for() if context.is_person else held, known)
     status = "confirmed" if kept.status == "candidate" else kept.status
-    tags = tuple(tag for tag in kept.tags if tag != PROPOSED)
+    tags = tuple(tag for tag in kept.tags if tag not in (PROPOSED, PROPOSAL))
     return tx.put(replace(kept, status=status, tags=tags, verified_at=at, updated_at=at), "verify")
 
 

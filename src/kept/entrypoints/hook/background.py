@@ -18,7 +18,7 @@ from typing import Any
 from kept.entrypoints.hook.agents import AGENTS
 from kept.entrypoints.hook.folder import KEPT_DAYS, MOST_SECONDS, WAIT_S, HookFolder, parsed
 from kept.entrypoints.lookup import use_absolute_path
-from kept.errors import Busy, KeptError, SettingsError, StorageError
+from kept.errors import Busy, KeptError, NotAllowed, SettingsError, StorageError
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript
 from kept.memory.opening import open as open_memory
@@ -184,6 +184,8 @@ def _read_notes(memory: Kept, folder: HookFolder, pointer: Mapping[str, Any]) ->
     """Read the notes in the own memories of agents. A failure is logged, and the next event tries again."""
     try:
         memory.files.read_notes(os.environ, agent=str(pointer["agent"]), session=str(pointer.get("session")))
+    except NotAllowed:  # no project can be here, as in a home directory
+        return
     except (KeptError, OSError) as error:
         folder.note_failure(pointer, f"{type(error).__name__}: the notes of agents were not read")
 

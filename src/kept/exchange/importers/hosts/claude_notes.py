@@ -20,12 +20,12 @@ def _folders(facts: HostFacts) -> list[HostFolder]:
     """
     home = facts.home_of("CLAUDE_CONFIG_DIR", ".claude")
     settings = _settings(facts, home)
-    is_off = facts.environ.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "").lower() in ("1", "true", "yes", "on")
+    is_off = facts.variables.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "").lower() in ("1", "true", "yes", "on")
     if is_off or settings.get("autoMemoryEnabled") is False:
         return []
     named = settings.get("autoMemoryDirectory")
     if isinstance(named, str) and named:
-        folder = facts.user_home / named[2:] if named.startswith("~/") else Path(named)
+        folder = facts.path_of(named)
         return [HostFolder(path=folder, belongs="session")] if folder.is_absolute() else []
     slug = slug_of(facts.root)
     if len(slug) <= LONGEST_SLUG:

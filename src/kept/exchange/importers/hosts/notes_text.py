@@ -46,12 +46,12 @@ class HostNote(Struct, frozen=True, kw_only=True):
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
-    """Where a host may keep its notes: the environment, the user's home and the project's root.
+    """Where a host may keep its notes: the variables of the environment, the user's home and the project's root.
 
     `read` returns the content of a file, `holds` says if a directory belongs to the project.
     """
 
-    environ: Mapping[str, str]
+    variables: Mapping[str, str]
     user_home: Path
     root: Path
     read: Callable[[Path], bytes]
@@ -59,8 +59,11 @@ class HostFacts(Struct, frozen=True, kw_only=True):
 
     def home_of(self, variable: str, folder: str) -> Path:
         """Return the home of a host: where a variable says, or a folder in the user's home."""
-        named = self.environ.get(variable, "") if variable else ""
-        return Path(named).expanduser() if named else self.user_home / folder
+        return self.path_of(self.variables.get(variable, "") or f"~/{folder}")
+
+    def path_of(self, written: str) -> Path:
+        """Return a path as a person has written it, with ~ for the user's home."""
+        return self.user_home / written[2:] if written.startswith("~/") else Path(written)
 
 
 class HostFolder(Struct, frozen=True, kw_only=True):
