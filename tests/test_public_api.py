@@ -21,7 +21,7 @@ NAMESPACES = {
         "is_attended",
         "on_compaction",
     },
-    "files": {"accompany", "extract", "items", "status", "sync", "take_edits", "write_brain"},
+    "files": {"accompany", "agents", "extract", "items", "status", "sync", "take_edits", "write_brain"},
     "knowledge": {
         "add_convention",
         "add_decision",
@@ -34,6 +34,7 @@ NAMESPACES = {
         "preferences",
     },
     "pauses": {"pause", "resume", "status"},
+    "team": {"pull", "push", "share", "status", "trust", "unshare"},
     "reviews": {"list", "apply", "propose"},
     "store": {
         "allow",
