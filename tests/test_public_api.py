@@ -22,7 +22,7 @@ NAMESPACES = {
         "on_compaction",
     },
     "files": {
-        *("accompany", "extract", "items", "note_readers", "read_notes", "status", "sync", "take_edits"),
+        *("accompany", "agents", "extract", "items", "note_readers", "read_notes", "status", "sync", "take_edits"),
         "write_brain",
     },
     "knowledge": {
@@ -37,6 +37,7 @@ NAMESPACES = {
         "preferences",
     },
     "pauses": {"pause", "resume", "status"},
+    "team": {"pull", "push", "share", "status", "trust", "unshare"},
     "reviews": {"list", "apply", "propose"},
     "store": {
         "allow",

@@ -16,6 +16,7 @@ import pytest
 from kept import bm25, journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
 from kept.model import (
+    TRUSTS,
     Alias,
     Allowance,
     CallGuard,
@@ -279,6 +280,15 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
             *(Where(data=((name, value),)) for name, value in NOT_IN_DATA),
         ):
             assert reader.select(nothing) == [], nothing
+
+
+def promise_every_level_of_trust_is_stored_and_found(bench: Bench) -> None:
+    storage = bench.open()
+    for trust in TRUSTS:
+        add(storage, f"said by {trust}", trust=trust)
+    with bench.reopen(storage).reading() as reader:
+        for trust in TRUSTS:
+            assert [one.trust for one in reader.select(Where(trusts=(trust,)))] == [trust]
 
 
 def promise_pages_cover_everything_once(bench: Bench) -> None:

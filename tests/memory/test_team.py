@@ -80,6 +80,8 @@ def test_an_agent_shares_nothing_without_a_person(team: Callable[..., Team], tmp
             agent.team.share(ref)
         with pytest.raises(NotAllowed):
             agent.team.trust("bob@example.org")
+        with pytest.raises(NotAllowed):
+            agent.team.push()
 
 
 def test_an_author_is_unknown_until_a_person_says_yes(team: Callable[..., Team]) -> None:

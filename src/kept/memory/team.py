@@ -174,6 +174,8 @@ def pull(context: Context, remote: str | None) -> TeamExchange:
 def push(context: Context, remote: str | None) -> TeamExchange:
     """Pull, then write the shared memories to the ref. Raises StorageError if the remote does not take them."""
     ref, storage = _ref(context, remote), context.owned()
+    if not context.is_person:
+        context.agree(f"Send the shared memories to {ref.remote}?", to="send memories off this machine")
     for _ in range(MOST_RACES):
         done = TeamExchange(ref=ref.name, remote=ref.remote)
         tip = ref.fetch()

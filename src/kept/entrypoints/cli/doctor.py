@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +18,7 @@ from kept.entrypoints.cli.wording import reader_lines
 from kept.entrypoints.hook.background import work_off
 from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install.checks import LinkCheck, check_agents
-from kept.errors import SettingsError
+from kept.errors import KeptError, SettingsError
 from kept.memory import Kept
 from kept.memory.store import Examined
 from kept.memory.verbs.upkeep import DOCTOR
@@ -41,7 +42,7 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     with memory:
         stores = memory.perform(DOCTOR, asked)
         readers = memory.files.note_readers(os.environ)
-        outdated = [] if _has_problem(stores) else outdated_files(memory)
+        outdated = _outdated(memory, stores)
     links = _agent_checks(invocation, fix=asked.fix)
     is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
@@ -56,6 +57,13 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     invocation.answer(msgspec.to_builtins(document), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
+
+
+def _outdated(memory: Kept, stores: Sequence[Examined]) -> list[str]:
+    """Return the files with an outdated block; none while a store has a problem, which keeps it from being opened."""
+    with suppress(KeptError):
+        return [] if _has_problem(stores) else outdated_files(memory)
+    return []
 
 
 def _opened(invocation: Invocation) -> tuple[Kept, list[Line]]:
