@@ -11,6 +11,7 @@ import re
 import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -59,13 +60,13 @@ class Doc(NamedTuple):
 def items_of(path: str, text: str) -> list[CitedItem]:
     """Return the items of a file of code: of tests only tasks and decisions, of generated and minified files none."""
     mark = comment_mark(path)
-    if mark is None or _GENERATED.search(text[:GENERATED_CHARS]) or _is_minified(text):
+    if mark is None or _is_made(text):
         return []
     comments, docs = (_of_python if PurePosixPath(path).suffix in PYTHON else _of_other)(path, text, mark)
-    found = [item for block in comments for item in _marked(block)]
+    found = chain.from_iterable(map(_marked, comments))
     if _TESTS.search(path):
         return distinct(item for item in found if item is not None and item.type in ("task", "decision"))
-    return distinct([*found, *(item for doc in docs for item in _described(doc))])
+    return distinct(chain(found, chain.from_iterable(map(_described, docs))))
 
 
 CodeText = tuple[list[CommentBlock], Iterator[Doc]]
@@ -81,7 +82,10 @@ def _of_other(path: str, text: str, mark: str) -> CodeText:
     return comments, _doc_comments(path, text, comments, suffix)
 
 
-def _is_minified(text: str) -> bool:
+def _is_made(text: str) -> bool:
+    """Return True for a file that a program has written: generated or minified."""
+    if _GENERATED.search(text[:GENERATED_CHARS]):
+        return True
     return len(text) > MINIFIED_CHARS and len(text) / (text.count("\n") + 1) > MINIFIED_LINE
 
 

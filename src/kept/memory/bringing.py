@@ -134,6 +134,8 @@ def bring_in(
     brought.statements = sorted(_of_project(context, brought.statements, from_project, done), key=_when)
     _Bringer(context, importer.name, done, confirm=confirm).bring(brought, progress)
     _bring_sessions(context, importer, path, brought, done)
+    if not dry_run and any(one.draft.scope == "items" for one in brought.statements):
+        library.write_items_json(context, context.owned())
     return done
 
 
@@ -250,8 +252,6 @@ class _Bringer:
         elif brought.tasks or brought.aliases or brought.disagreements:
             self._join_others(brought, stamp)
         self._apply_settings(brought.settings)
-        if stamp is not None and any(one.draft.scope == "items" for one in statements):
-            library.write_items_json(self._context, self._context.owned())
 
     def _apply_settings(self, settings: Mapping[str, str]) -> None:
         """Set what the other program had set, if a person vouches for it; else name it."""
@@ -321,10 +321,8 @@ class _Bringer:
     def _complete(self, stored: Sequence[tuple[BroughtStatement, Receipt]], stamp: Stamp) -> None:
         """Add what a draft cannot say: how often it was used elsewhere, and, for a person, that it is confirmed."""
         kept = [(one, got.memory) for one, got in stored if got.memory is not None and self._is_to_complete(got)]
+        self._name_pins([one for one, _ in kept])
         changes = [(one, memory) for one, memory in kept if one.use_count or one.last_used_at or self._confirm]
-        pins = sum(one.status == "pinned" for one, _ in kept)
-        if pins and not self._is_vouched_for:
-            self._done.left_out.append(f"{pins} pins: they are candidates until you import them with --confirm")
         if not changes:
             return
 
@@ -342,6 +340,11 @@ class _Bringer:
                     tx.put(changed, self._action)
 
         self._context.write(self._context.owned(), work, stamp=stamp)
+
+    def _name_pins(self, statements: Sequence[BroughtStatement]) -> None:
+        pins = sum(one.status == "pinned" for one in statements)
+        if pins and not self._is_vouched_for:
+            self._done.left_out.append(f"{pins} pins: they are candidates until you import them with --confirm")
 
     def _is_to_complete(self, receipt: Receipt) -> bool:
         """Return True for a new memory; and for one of an earlier import that a person vouches for now."""
@@ -393,7 +396,7 @@ class _Bringer:
 
 
 def _with_signature(draft: Draft) -> Draft:
-    """Return the draft; a failure gets the signature by which the same error is found again."""
+    """Return the draft; a failure gets its signature, so that the same error finds it again."""
     failure = (draft.data or {}).get("failure")
     message = failure.get("message") if isinstance(failure, dict) else None
     if not isinstance(message, str) or not message.strip():

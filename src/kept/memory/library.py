@@ -177,7 +177,7 @@ class _Run:
         self._pending: list[tuple[str, FileNote, list[items.CitedItem], list[chunks.Chunk] | None]] = []
         self._rows = 0
         self._cited: dict[str, list[tuple[int, Scope, str]]] = {}  # by file: what is live of it now, with its seal
-        self._extracted: set[str] = set()  # files of which extraction took something; an import may cite others
+        self._extracted: set[str] = set()  # files that extraction cites; an import may cite others
         with storage.reading() as reader:
             noted = reader.file_notes(NOTE)
             for one in (*every(reader, Where(scope="items")), *every(reader, Where(scope="sources"))):
