@@ -55,6 +55,7 @@ class Doc(NamedTuple):
     line: int
     is_public: bool
     is_type: bool  # a class or a module: not a function
+    is_module: bool = False
 
 
 def items_of(path: str, text: str) -> list[CitedItem]:
@@ -138,7 +139,8 @@ def _docstrings(path: str, text: str) -> Iterator[Doc]:
             is_public = is_public and not name.startswith("_")
             if said := ast.get_docstring(node, clean=True):
                 is_type = isinstance(node, ast.Module | ast.ClassDef)
-                yield Doc(f"{around}{name}" or path, said.split("\n"), node.body[0].lineno, is_public, is_type)
+                line, is_module = node.body[0].lineno, isinstance(node, ast.Module)
+                yield Doc(f"{around}{name}" or path, said.split("\n"), line, is_public, is_type, is_module)
             around = f"{name}." if isinstance(node, ast.ClassDef) else ""
             is_public = is_public and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         waiting += [(child, around, is_public) for child in ast.iter_child_nodes(node)]
@@ -152,7 +154,7 @@ def _doc_comments(path: str, text: str, blocks: Sequence[CommentBlock], suffix: 
         if not _is_doc(block, suffix):
             continue
         if block.mark.startswith(("//!", "/*!")):  # documents the module around it
-            yield Doc(path, block.lines, block.line, True, True)
+            yield Doc(path, block.lines, block.line, True, True, True)
         elif below := declaration_below(lines, block.last, suffix, around[block.line - 1]):
             yield Doc(below.name, block.lines, block.line, below.is_public, below.is_type)
 
@@ -165,7 +167,7 @@ def _is_doc(block: CommentBlock, suffix: str) -> bool:
 
 def _described(doc: Doc) -> Iterator[CitedItem | None]:
     """Yield the purpose of a public thing, and the notes and firm statements about any thing."""
-    blocks = blocks_of(doc.lines, doc.line, subject=doc.name)
+    blocks = blocks_of(doc.lines, doc.line, subject="" if doc.is_module else doc.name)
     if not blocks:
         return
     first, *others = blocks
