@@ -228,6 +228,7 @@ def test_tests_tell_only_their_tasks_and_decisions() -> None:
         ("TODO/FIXME close the file", "close the file"),
         ("XXX: TODO: HACK close the file", "close the file"),
         ("todo close the file", None),
+        ("reason: the rule that granted access", None),
         ("TODOs are listed elsewhere", None),
         ("XXX.XXX.X is a placeholder", None),
         ("TODO-list widgets are drawn here", None),

@@ -11,6 +11,7 @@ import re
 import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -54,18 +55,19 @@ class Doc(NamedTuple):
     line: int
     is_public: bool
     is_type: bool  # a class or a module: not a function
+    is_module: bool = False
 
 
 def items_of(path: str, text: str) -> list[CitedItem]:
     """Return the items of a file of code: of tests only tasks and decisions, of generated and minified files none."""
     mark = comment_mark(path)
-    if mark is None or _GENERATED.search(text[:GENERATED_CHARS]) or _is_minified(text):
+    if mark is None or _is_made(text):
         return []
     comments, docs = (_of_python if PurePosixPath(path).suffix in PYTHON else _of_other)(path, text, mark)
-    found = [item for block in comments for item in _marked(block)]
+    found = chain.from_iterable(map(_marked, comments))
     if _TESTS.search(path):
         return distinct(item for item in found if item is not None and item.type in ("task", "decision"))
-    return distinct([*found, *(item for doc in docs for item in _described(doc))])
+    return distinct(chain(found, chain.from_iterable(map(_described, docs))))
 
 
 CodeText = tuple[list[CommentBlock], Iterator[Doc]]
@@ -81,7 +83,10 @@ def _of_other(path: str, text: str, mark: str) -> CodeText:
     return comments, _doc_comments(path, text, comments, suffix)
 
 
-def _is_minified(text: str) -> bool:
+def _is_made(text: str) -> bool:
+    """Return True for a file that a program has written: generated or minified."""
+    if _GENERATED.search(text[:GENERATED_CHARS]):
+        return True
     return len(text) > MINIFIED_CHARS and len(text) / (text.count("\n") + 1) > MINIFIED_LINE
 
 
@@ -134,7 +139,8 @@ def _docstrings(path: str, text: str) -> Iterator[Doc]:
             is_public = is_public and not name.startswith("_")
             if said := ast.get_docstring(node, clean=True):
                 is_type = isinstance(node, ast.Module | ast.ClassDef)
-                yield Doc(f"{around}{name}" or path, said.split("\n"), node.body[0].lineno, is_public, is_type)
+                line, is_module = node.body[0].lineno, isinstance(node, ast.Module)
+                yield Doc(f"{around}{name}" or path, said.split("\n"), line, is_public, is_type, is_module)
             around = f"{name}." if isinstance(node, ast.ClassDef) else ""
             is_public = is_public and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         waiting += [(child, around, is_public) for child in ast.iter_child_nodes(node)]
@@ -148,7 +154,7 @@ def _doc_comments(path: str, text: str, blocks: Sequence[CommentBlock], suffix: 
         if not _is_doc(block, suffix):
             continue
         if block.mark.startswith(("//!", "/*!")):  # documents the module around it
-            yield Doc(path, block.lines, block.line, True, True)
+            yield Doc(path, block.lines, block.line, True, True, True)
         elif below := declaration_below(lines, block.last, suffix, around[block.line - 1]):
             yield Doc(below.name, block.lines, block.line, below.is_public, below.is_type)
 
@@ -161,7 +167,7 @@ def _is_doc(block: CommentBlock, suffix: str) -> bool:
 
 def _described(doc: Doc) -> Iterator[CitedItem | None]:
     """Yield the purpose of a public thing, and the notes and firm statements about any thing."""
-    blocks = blocks_of(doc.lines, doc.line, subject=doc.name)
+    blocks = blocks_of(doc.lines, doc.line, subject="" if doc.is_module else doc.name)
     if not blocks:
         return
     first, *others = blocks

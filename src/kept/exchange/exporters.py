@@ -109,25 +109,29 @@ def praxis(content: StoreContent) -> Files:
     """C3, C4: a project.json, with the fingerprints of Praxis; and the memory of each session that is asked for."""
     memories = content.memories
     known = {memory.uid for memory in memories}
-    created = min((memory.created_at for memory in memories), default=None)
     document = {
         "version": 1,
         "entries": [_praxis_entry(memory) for memory in memories],
         "aliases": {alias.word: alias.expands_to for alias in content.aliases if alias.expands_to},
         "conflicts": [_praxis_conflict(one) for one in content.conflicts if {one.left, one.right} <= known],
-        "metadata": {
-            "createdAt": _milliseconds(created),
-            "lastCompactedAt": _milliseconds(content.compacted_at),
-            "totalPromotions": content.counts.get("promote", 0),
-            "totalEvictions": content.counts.get("evict", 0) + content.counts.get("expire", 0),
-            "totalAccesses": sum(memory.use_count for memory in memories),
-            "autoMemoryEnabled": content.auto_memory,
-            "configPreset": content.preset if content.preset in _PRAXIS_PRESETS else "conservative",
-        },
+        "metadata": _praxis_metadata(content),
     }
     yield "project.json", _json(document)
     for one in content.sessions:
         yield f"sessions/{one.session.name}.memory.json", _json(_praxis_session(one, known))
+
+
+def _praxis_metadata(content: StoreContent) -> dict[str, Any]:
+    """Return the counters, which are those of the journal, and the settings."""
+    return {
+        "createdAt": _milliseconds(min((memory.created_at for memory in content.memories), default=None)),
+        "lastCompactedAt": _milliseconds(content.compacted_at),
+        "totalPromotions": content.counts.get("promote", 0),
+        "totalEvictions": content.counts.get("evict", 0) + content.counts.get("expire", 0),
+        "totalAccesses": sum(memory.use_count for memory in content.memories),
+        "autoMemoryEnabled": content.auto_memory,
+        "configPreset": content.preset if content.preset in _PRAXIS_PRESETS else "conservative",
+    }
 
 
 def _json(document: Any) -> str:

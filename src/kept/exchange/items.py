@@ -50,9 +50,10 @@ MARKED: dict[str, tuple[ItemType, float]] = {
     **dict.fromkeys(("RULE", "INVARIANT", "ASSUMPTION", "WHY", "REASON"), ("claim", 0.8)),
 }
 _OWNER = r"(?:\([^)\n]{0,60}\)|\[[^\]\n]{0,60}\])?"  # TODO(ann), TODO[#12]
-# In capitals the word is enough; in other letters a colon has to follow. Several may stand in a row.
+# In capitals the word is enough; in other letters a colon has to follow, and only the plainest count.
+_ANY_CASE = "TODO|FIXME|HACK|NOTE|WARNING|CAUTION|IMPORTANT"
 _MARK = re.compile(
-    rf"[@\\]?(?:({'|'.join(MARKED)})\b|((?i:{'|'.join(MARKED)}))(?={_OWNER}[ \t]*:)){_OWNER}"
+    rf"[@\\]?(?:({'|'.join(MARKED)})\b|((?i:{_ANY_CASE}))(?={_OWNER}[ \t]*:)){_OWNER}"
     rf"(?:[ \t]*:+[ \t]*|[ \t]*[/,!–—-]?(?:[ \t]+|$)|/(?=(?:{'|'.join(MARKED)})\b))"
 )
 

@@ -50,6 +50,7 @@ _POINTER = re.compile(r"(?:see|refer to|cf\.)\s", re.IGNORECASE)  # says nothing
 _CLAIMS = ("rule", "invariant")
 LABELS = "labels"  # the lead of a block that was joined from labelled ones
 MIN_FIRM, MAX_FIRM, MIN_FIRM_WORDS = 25, 300, 5  # characters and words of a sentence that is a claim
+BRIEF_WORDS = 7  # a shorter claim needs the heading above it to be understood
 MIN_DEFINING_WORDS = 3  # beside the term
 
 
@@ -151,7 +152,8 @@ def _decision(block: TextBlock) -> Found:
 def _definition(block: TextBlock) -> Found:
     if meaning := _meaning(block):
         says_more = new_words(block.term, meaning) >= MIN_DEFINING_WORDS
-        yield _made("entity", _below_heading(block), block.text, 0.6) if says_more else None
+        about = _below_heading(block) if block.is_entry else block  # options in lists are named briefly
+        yield _made("entity", about, block.text, 0.6) if says_more else None
 
 
 def _meaning(block: TextBlock) -> str:
@@ -161,8 +163,8 @@ def _meaning(block: TextBlock) -> str:
 
 
 def _below_heading(block: TextBlock) -> TextBlock:
-    """Return the block; an entry of a list has the heading above it as subject, since options are named briefly."""
-    return block._replace(subject=block.headings[-1]) if block.is_entry and len(block.headings) > 1 else block
+    """Return the block with the heading above it as subject, unless that is the title of the page."""
+    return block._replace(subject=block.subject or block.headings[-1]) if len(block.headings) > 1 else block
 
 
 def _claim(block: TextBlock) -> Found:
@@ -171,7 +173,8 @@ def _claim(block: TextBlock) -> Found:
     if at is None or block.text.endswith((":", "?")):
         return
     if not _BACKWARD.match(said[at]):
-        yield _made("claim", block, said[at], 0.6)
+        is_brief = len(said[at].split()) <= BRIEF_WORDS
+        yield _made("claim", _below_heading(block) if is_brief else block, said[at], 0.6)
     elif at and not _BACKWARD.match(said[at - 1]):
         yield _made("claim", block, f"{said[at - 1]} {said[at]}", 0.6)
 

@@ -137,6 +137,8 @@ def bring_in(
     brought.statements = sorted(_of_project(context, brought.statements, from_project, done), key=_when)
     _Bringer(context, importer.name, done, confirm=confirm).bring(brought, progress)
     _bring_sessions(context, importer, path, brought, done)
+    if not dry_run and any(one.draft.scope == "items" for one in brought.statements):
+        library.write_items_json(context, context.owned())
     return done
 
 
@@ -251,8 +253,6 @@ class _Bringer:
         elif brought.tasks or brought.aliases or brought.disagreements:
             self._join_others(brought, stamp)
         self._apply_settings(brought.settings)
-        if stamp is not None and any(one.draft.scope == "items" for one in brought.statements):
-            library.write_items_json(self._context, self._context.owned())
 
     def _bring_statements(
         self, statements: Sequence[BroughtStatement], stamp: Stamp | None, progress: Progress | None
@@ -336,10 +336,8 @@ class _Bringer:
     def _complete(self, stored: Sequence[tuple[BroughtStatement, Receipt]], stamp: Stamp) -> None:
         """Add what a draft cannot say: how often it was used elsewhere, and, for a person, that it is confirmed."""
         kept = [(one, got.memory) for one, got in stored if got.memory is not None and self._is_to_complete(got)]
+        self._name_pins([one for one, _ in kept])
         changes = [(one, memory) for one, memory in kept if one.use_count or one.last_used_at or self._confirm]
-        pins = sum(one.status == "pinned" for one, _ in kept)
-        if pins and not self._is_vouched_for:
-            self._done.left_out.append(f"{pins} pins: they are candidates until you import them with --confirm")
         if not changes:
             return
 
@@ -353,6 +351,11 @@ class _Bringer:
                     tx.put(changed, self._action)
 
         self._context.write(self._context.owned(), work, stamp=stamp)
+
+    def _name_pins(self, statements: Sequence[BroughtStatement]) -> None:
+        pins = sum(one.status == "pinned" for one in statements)
+        if pins and not self._is_vouched_for:
+            self._done.left_out.append(f"{pins} pins: they are candidates until you import them with --confirm")
 
     def _completed(self, memory: Memory, one: BroughtStatement, at: datetime) -> Memory:
         used = max(memory.use_count, one.use_count)

@@ -338,7 +338,7 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
 
 
 def import_dialogue(context: Context, program: str, dialogue: Dialogue) -> ImportedTranscript:
-    """Take in a conversation that stands in a note. Its words are those of a file: nobody knows who wrote them."""
+    """Take in a conversation that stands in a note. Its words are those of a file, and have its trust: unknown."""
     parsed = Transcript(session=dialogue.session)
     for number, turn in enumerate(dialogue.turns, 1):
         parsed.messages.append(

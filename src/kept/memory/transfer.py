@@ -67,8 +67,8 @@ def export_as(context: Context, target: Path, format: str, *, sessions: bool = F
     context.tell_read(content.memories)
     is_folder = format in FOLDERS or sessions
     with explained("write", target, hint="Check its permissions, or name another place."):
-        if is_folder and target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise InvalidInput(f"{shown(target)} exists and is not an empty folder.", hint="Name a new folder.")
+        if is_folder:
+            _check_new_folder(target)
         for name, said in EXPORTERS[format](content):
             file = target / name if is_folder else target
             if is_folder:
@@ -76,6 +76,11 @@ def export_as(context: Context, target: Path, format: str, *, sessions: bool = F
             write_lines(file, [said.removesuffix("\n").encode("utf-8", "replace")])
     number = len(content.memories)
     return Exported(path=str(target), format=format, memories=number, records=number + len(content.sessions))
+
+
+def _check_new_folder(target: Path) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidInput(f"{shown(target)} exists and is not an empty folder.", hint="Name a new folder.")
 
 
 def _content(context: Context, *, with_sessions: bool, with_counts: bool) -> StoreContent:

@@ -118,23 +118,16 @@ class _Page(Struct, frozen=True, kw_only=True):
 
 
 def _read(path: Path, data: bytes, style: NoteStyle) -> Brought:
-    text = without_block(decoded(path, data))
-    about, body, first_line = front_matter(text)
-    page = _page_of(path, style, about)
-    brought = Brought(statements=[], unread=[], left_out=[], dialogues=[])
-    if description := about.get("description"):
-        brought.statements += _statements(Note(1, (page.title,), description), page)
+    about, body, first_line = front_matter(without_block(decoded(path, data)))
+    page = _page(path, about, style)
     body, turns = without_dialogues(body, first_line)
-    # A note that `kept export --format obsidian` wrote has links below its text.
-    is_exported = {"uid", "ref", "kind"} <= about.keys()
-    header = []
-    for note in notes(body, first_line):
+    header: list[Note] = []
+    brought = Brought(statements=[], left_out=[], dialogues=[])
+    for note in _notes_of(about, body, first_line):
         if style.has_subjects and _is_session_header(note):
-            header.append(plain(note.content))
-        elif not (is_exported and _RELATION.fullmatch(note.content)):
-            found = list(_statements(note, page))
-            brought.statements += found
-            brought.left_out += [] if found else [f"{path.name}:{note.line} says nothing by itself"]
+            header.append(note)
+        else:
+            _add(brought, page, note)
     if header:
         brought.left_out.append(f"{path.name}: the header of a session")
     if turns:
@@ -142,11 +135,26 @@ def _read(path: Path, data: bytes, style: NoteStyle) -> Brought:
     return brought
 
 
-def _page_of(path: Path, style: NoteStyle, about: Mapping[str, str]) -> _Page:
-    """Read the front matter of a file."""
+def _notes_of(about: Mapping[str, str], body: str, first_line: int) -> Iterator[Note]:
+    """Yield the notes of a page. One that `kept export --format obsidian` wrote has links below its text."""
+    is_exported = {"uid", "ref", "kind"} <= about.keys()
+    if description := about.get("description"):
+        yield Note(1, (about.get("title") or about.get("name") or "",), description)
+    for note in notes(body, first_line):
+        if not (is_exported and _RELATION.fullmatch(note.content)):
+            yield note
+
+
+def _page(path: Path, about: Mapping[str, str], style: NoteStyle) -> _Page:
     tags = tuple(tag.lstrip("#") for tag in names_in(about.get("tags", "").strip("[]").replace('"', "").split(",")))
     at = moment_in(about.get("created") or about.get("date")) or _date_in(path.stem)
     return _Page(path=path, style=style, at=at, tags=tags, title=about.get("title") or about.get("name") or "")
+
+
+def _add(brought: Brought, page: _Page, note: Note) -> None:
+    found = list(_statements(note, page))
+    brought.statements += found
+    brought.left_out += [] if found else [f"{page.path.name}:{note.line} says nothing by itself"]
 
 
 def _is_session_header(note: Note) -> bool:
@@ -155,8 +163,9 @@ def _is_session_header(note: Note) -> bool:
     return bool(of_session) and _SESSION_HEADER.match(plain(note.content)) is not None
 
 
-def _dialogue(path: Path, turns: Sequence[Turn], header: Sequence[str], at: datetime | None) -> Dialogue:
-    ids = (line.partition(":")[2].strip() for line in header if line.lower().startswith("session id"))
+def _dialogue(path: Path, turns: Sequence[Turn], header: Sequence[Note], at: datetime | None) -> Dialogue:
+    lines = [plain(note.content) for note in header]
+    ids = (line.partition(":")[2].strip() for line in lines if line.lower().startswith("session id"))
     return Dialogue(session=next(ids, "") or path.stem, turns=tuple(turns), at=at)
 
 
@@ -277,15 +286,20 @@ class _Reading:
 
     def flush(self) -> Iterator[Note]:
         """The note of the lines so far. A list item that only leads to those below it is none by itself."""
-        has_code = any("```" in line for line in self._block)
-        lines = [_QUOTE.sub("", line) for line in self._block] if all(map(_is_quoted, self._block)) else self._block
-        content = ("\n".join(lines) if has_code else " ".join(map(str.strip, lines))).strip()
+        content = _joined(self._block)
         self._block.clear()
         leads = [parent for _, parent in self._parents if parent.endswith(":")]
         is_lead = bool(leads) and leads[-1] == content == self._parents[-1][1]
         if content and not is_lead:
             said = " ".join([*(one for one in leads if one != content), content])
             yield Note(self._began, tuple(title for _, title in self._headings), said)
+
+
+def _joined(block: list[str]) -> str:
+    """Return the lines of a note as one text, without quotation marks; code keeps its lines."""
+    has_code = any("```" in line for line in block)
+    lines = [_QUOTE.sub("", line) for line in block] if all(map(_is_quoted, block)) else block
+    return ("\n".join(lines) if has_code else " ".join(map(str.strip, lines))).strip()
 
 
 def _is_quoted(line: str) -> bool:
