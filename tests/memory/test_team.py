@@ -183,7 +183,7 @@ def test_an_unshared_statement_leaves_others_and_stays_here(team: Callable[..., 
     bob.memory.team.pull()
     both.clock.advance(minutes=1)
     ann.memory.team.unshare(ref)
-    ann.memory.team.push()
+    assert ann.memory.team.push().refused == {}
     bob.memory.team.pull()
     assert SAID in ann.texts()
     assert SAID not in bob.texts()

@@ -136,8 +136,7 @@ def trust(context: Context, author: str, *, remove: bool = False) -> TeamMember:
     known = {one.author: one for one in members_of(storage, read_ref(ref, ref.tip()))}
     key = author.strip().casefold()
     if key not in known:
-        names = ", ".join(known) or "none yet"
-        raise NotFound(f"No statement in {ref.name} names the author {author[:100]!r}.", hint=f"Its authors: {names}.")
+        raise NotFound(f"No statement in {ref.name} is by that author.", hint="`kept team status` lists the authors.")
     member = known[key]
     if not remove:
         context.agree(

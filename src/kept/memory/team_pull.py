@@ -130,7 +130,8 @@ class _Sorting:
     def add(self, here: _Here, claims: Sequence[Claimed]) -> None:
         """Sort one statement."""
         if here.is_private:
-            self.refused["not_shared_here"] += bool(team_files.standing(one.change for one in claims))
+            is_foreign = not here.note and team_files.standing(one.change for one in claims)
+            self.refused["not_shared_here"] += bool(is_foreign)
             return
         usable = self._counting(here, [one for one in claims if self._is_sound(here, one.change)])
         end = team_files.withdrawal(one.change for one in usable)
