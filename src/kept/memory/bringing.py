@@ -35,6 +35,7 @@ from kept.writing import pipeline
 from kept.writing.redact import redact, redact_draft
 
 BATCH = 500
+MOST_LEFT_OUT = 100  # files that are named
 MOST_NAMED = 8  # projects of another program in an error
 # Fields that a record of each program's transcripts has.
 _RECORDS = (
@@ -153,7 +154,9 @@ def _read_all(importer: Importer, path: Path, done: BroughtIn) -> Brought:
             continue
         done.files += bool(one)
         brought.add(one)
-    done.left_out += [f"{name} is no memory file" for name in importer.left_out(path)]
+    others = importer.left_out(path)
+    done.left_out += [f"{name} is no memory file" for name in others[:MOST_LEFT_OUT]]
+    done.left_out += [f"{len(others) - MOST_LEFT_OUT:,} more files"] if len(others) > MOST_LEFT_OUT else []
     return brought
 
 
@@ -344,7 +347,7 @@ class _Bringer:
     def _name_pins(self, statements: Sequence[BroughtStatement]) -> None:
         pins = sum(one.status == "pinned" for one in statements)
         if pins and not self._is_vouched_for:
-            self._done.left_out.append(f"{pins} pins: they are candidates until you import them with --confirm")
+            self._done.left_out.append(f"{pins} pinned: candidates until you import them with --confirm")
 
     def _is_to_complete(self, receipt: Receipt) -> bool:
         """Return True for a new memory; and for one of an earlier import that a person vouches for now."""
