@@ -202,7 +202,7 @@ def test_a_person_brings_the_pins_ids_and_settings_of_praxis(tmp_path: Path) -> 
         assert (first.stored, first.files) == (4, 2)
         assert {one.status for one in memory.list()} == {"candidate"}
         assert [one for one in first.left_out if "pin" in one or "setting" in one] == [
-            "1 pins: they are candidates until you import them with --confirm",
+            "1 pinned: candidates until you import them with --confirm",
             "the setting auto_memory = false; `kept config set auto_memory false` sets it",
             "the setting preset = conservative; `kept config set preset conservative` sets it",
         ]

@@ -38,6 +38,7 @@ from kept.writing.redact import redact, redact_draft
 
 HOST_OF_FORMAT = {host.format: host.name for host in HOSTS}  # agents whose notes are read as they change
 BATCH = 500
+MOST_LEFT_OUT = 100  # files that are named
 MOST_NAMED = 8  # projects of another program in an error
 # Fields that a record of each program's transcripts has.
 _RECORDS = (
@@ -156,7 +157,9 @@ def _read_all(importer: Importer, path: Path, done: BroughtIn) -> Brought:
             continue
         done.files += bool(one)
         brought.add(one)
-    done.left_out += [f"{name} is no memory file" for name in importer.left_out(path)]
+    others = importer.left_out(path)
+    done.left_out += [f"{name} is no memory file" for name in others[:MOST_LEFT_OUT]]
+    done.left_out += [f"{len(others) - MOST_LEFT_OUT:,} more files"] if len(others) > MOST_LEFT_OUT else []
     return brought
 
 
@@ -355,7 +358,7 @@ class _Bringer:
     def _name_pins(self, statements: Sequence[BroughtStatement]) -> None:
         pins = sum(one.status == "pinned" for one in statements)
         if pins and not self._is_vouched_for:
-            self._done.left_out.append(f"{pins} pins: they are candidates until you import them with --confirm")
+            self._done.left_out.append(f"{pins} pinned: candidates until you import them with --confirm")
 
     def _completed(self, memory: Memory, one: BroughtStatement, at: datetime) -> Memory:
         used = max(memory.use_count, one.use_count)

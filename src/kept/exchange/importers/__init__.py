@@ -38,6 +38,7 @@ class Importer(Struct, frozen=True, kw_only=True):
     read: Read
     patterns: tuple[str, ...] = ("*",)
     others: tuple[str, ...] = ()  # files of the program that are read elsewhere, such as transcripts
+    owns_folder: bool = False  # everything in it is the program's, so that files left out are worth naming
     place: str = ""  # where the program keeps these files
     is_database: bool = False  # opened by its reader, of any size
     fits: Callable[[Path, bytes], bool] = lambda path, beginning: False
@@ -48,8 +49,8 @@ class Importer(Struct, frozen=True, kw_only=True):
         return self._matching(path, self.patterns) if path.is_dir() else [path]
 
     def left_out(self, path: Path) -> list[str]:
-        """Return the names of the files below a folder that this format does not read."""
-        if not path.is_dir():
+        """Return the names of the files in a folder of this program that are not read."""
+        if not self.owns_folder or not path.is_dir():
             return []
         read = {*self.files(path), *self._matching(path, self.others)}
         return [file.relative_to(path).as_posix() for file in self._matching(path, ("**/*",)) if file not in read]
@@ -98,6 +99,7 @@ IMPORTERS: tuple[Importer, ...] = (
         name="praxis",
         program="Praxis",
         read=read_praxis,
+        owns_folder=True,
         patterns=tuple(
             f"{folder}{name}"
             for folder in ("", "memory/")
@@ -122,6 +124,7 @@ IMPORTERS: tuple[Importer, ...] = (
         name="brain",
         program="Brain",
         read=read_brain,
+        owns_folder=True,
         patterns=(
             "MEMORY.md",
             "*/MEMORY.md",
@@ -188,6 +191,7 @@ IMPORTERS: tuple[Importer, ...] = (
         name="openclaw",
         program="OpenClaw",
         read=read_openclaw,
+        owns_folder=True,
         patterns=("MEMORY.md", "memory/*.md", "USER.md"),
         place="~/.openclaw/workspace",
         fits=_is_openclaw,
