@@ -8,10 +8,12 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from kept.distribution import install_line
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.awaited import in_thread as in_thread
@@ -38,6 +40,18 @@ _LOOKS_HASHED = re.compile(rf"\A[A-Za-z0-9-]{{1,{READABLE_CHARS}}}-[0-9a-f]{{16}
 def opened(memory: Kept | None, location: Path | str | None = None, project: Path | str | None = None) -> Kept:
     """The memory that was given, or the one at that location, for that project, as `kept.open` finds them."""
     return memory if memory is not None else open_memory(location, project=project)
+
+
+@contextmanager
+def framework(name: str) -> Iterator[None]:
+    """Import the framework of an adapter in the block. If it is missing, the error names the line that installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        line = install_line(name.replace("_", "-"))
+        raise ModuleNotFoundError(
+            f"kept.adapters.{name} needs the package {error.name!r}. Install it: {line}", name=error.name
+        ) from error
 
 
 class Conversation:
