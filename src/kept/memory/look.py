@@ -388,6 +388,11 @@ def _changed(reader: Reader, seen: int | None) -> SpaceMemories | None:
     if seen is None or last < seen or last - seen > MOST_CHANGES:
         every = reader.select(Where(shelf="any"), limit=ALL)
         return SpaceMemories(space=reader.space, last_event=last, is_whole=True, memories=every)
+    return _followed(reader, seen, last)
+
+
+def _followed(reader: Reader, seen: int, last: int) -> SpaceMemories:
+    """Return the memories that the events after `seen` are about, as they are now."""
     uids = dict.fromkeys(event.subject for event in reader.events(after=seen) if ":" not in event.subject)
     found = [one for uid in uids for one in reader.select(Where(shelf="any", uid=uid), limit=1)]
     gone = tuple(uids.keys() - {one.uid for one in found})

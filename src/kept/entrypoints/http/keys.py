@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -234,6 +234,13 @@ class Keys:
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
         write_private_file(self._file, msgspec.json.encode(_File(version=VERSION, tokens=tokens)))
+
+
+def change_private_file(home: Path, file: str, lock: str, change: Callable[[], bytes]) -> None:
+    """Replace a file of the home that only its owner may read, while no other process can."""
+    make_private_directory(home)
+    with locked(home / lock):
+        write_private_file(home / file, change())
 
 
 def digest_of(secret: str) -> str:

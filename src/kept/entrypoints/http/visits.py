@@ -18,9 +18,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kept.entrypoints.http.keys import OWNER, digest_of
+from kept.entrypoints.http.keys import OWNER, change_private_file, digest_of
 from kept.errors import KeptError
-from kept.projects.files import locked, make_private_directory, write_private_file
 
 FILE, LOCK = "visits.json", "visits.lock"
 SEEN_EVERY_S = 3_600.0  # how exactly the home knows when a visit was last used
@@ -125,15 +124,16 @@ def sign_out(home: Path) -> int:
 
 
 def _change(home: Path, secret: str, change: Callable[[dict[str, _SavedVisit]], object]) -> None:
-    """Change the file while no other process can. A home that cannot be written keeps no visits."""
+    """Change the saved visits. A home that cannot be written keeps none."""
+
+    def changed() -> bytes:
+        saved = _read(home / FILE)
+        visits = {one.id: one for one in saved.visits}
+        change(visits)
+        return msgspec.json.encode(_Saved(secret=saved.secret or secret, visits=tuple(visits.values())))
+
     with suppress(OSError, KeptError):
-        make_private_directory(home)
-        with locked(home / LOCK):
-            saved = _read(home / FILE)
-            visits = {one.id: one for one in saved.visits}
-            change(visits)
-            left = _Saved(secret=saved.secret or secret, visits=tuple(visits.values()))
-            write_private_file(home / FILE, msgspec.json.encode(left))
+        change_private_file(home, FILE, LOCK, changed)
 
 
 def _read(file: Path) -> _Saved:
@@ -154,6 +154,7 @@ class Visits:
         self._now = now
         self._saved = saved
         self._state: object = None
+        self._noted: dict[str, float] = {}  # when each visit was last used, as the home knows it
         self._codes: dict[str, _Code] = {}
         self._visits: OrderedDict[str, tuple[Visit, float]] = OrderedDict()
         self._notices: OrderedDict[str, Notice] = OrderedDict()
@@ -164,12 +165,17 @@ class Visits:
         if self._saved is None or (state := self._saved.state()) is None or state == self._state:
             return
         self._state = state
-        secret, self._visits = self._saved.load()
+        secret, saved = self._saved.load()
+        self._noted = {id: seen for id, (_, seen) in saved.items()}
+        self._visits = OrderedDict(
+            (id, (visit, max(seen, self._visits.get(id, (visit, seen))[1]))) for id, (visit, seen) in saved.items()
+        )
         self.secret = secret or self.secret
 
     def _save(self, visit: Visit) -> None:
         if self._saved is not None:
             self._saved.put(self.secret, visit, self._now())
+            self._noted[visit.id] = self._now()
             self._state = self._saved.state()
 
     def new_code(self, key_digest: str) -> str:
@@ -215,10 +221,10 @@ class Visits:
             name, _, value = part.partition("=")
             if name.strip() == self.cookie and self.is_open(found := digest_of(value.strip().strip('"'))):
                 visit, seen = self._visits[found]
-                if self._now() - seen > SEEN_EVERY_S:  # between, the time of its beginning is exact enough
-                    self._visits[found] = (visit, self._now())
-                    self._save(visit)
+                self._visits[found] = (visit, self._now())
                 self._visits.move_to_end(found)
+                if self._now() - self._noted.get(found, seen) > SEEN_EVERY_S:
+                    self._save(visit)
                 return visit
         return None
 

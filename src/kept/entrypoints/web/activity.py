@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from kept.memory import Kept
@@ -53,20 +53,23 @@ class Overviews:
     """Overviews of sessions. That of a finished one is read once: it changes only when the session goes on."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, datetime], SessionOverview] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, datetime | None], SessionOverview] = OrderedDict()
 
     def of(self, memory: Kept, sessions: Sequence[Session]) -> "list[SessionOverview]":
         """Return an overview of each of these sessions."""
         space = memory.look().project().space
         unknown = [one for one in sessions if (space, one.name, one.finished_at) not in self._known]
         read = {one.session.name: one for one in memory.look().overviews(unknown)} if unknown else {}
-        for one in read.values():
+        known = {one.name: self._known.get((space, one.name, one.finished_at)) for one in sessions} | read
+        self._keep(space, read.values())
+        return [one for one in known.values() if one is not None]
+
+    def _keep(self, space: str, read: Iterable[SessionOverview]) -> None:
+        for one in read:
             if one.session.finished_at is not None:
                 self._known[space, one.session.name, one.session.finished_at] = one
         while len(self._known) > MOST_OVERVIEWS:
             self._known.popitem(last=False)
-        found = (read.get(one.name) or self._known.get((space, one.name, one.finished_at)) for one in sessions)  # type: ignore[arg-type]
-        return [one for one in found if one is not None]
 
 
 def by_local_day(counts: Counts, actions: frozenset[str]) -> Counter[date]:

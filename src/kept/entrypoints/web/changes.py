@@ -12,6 +12,7 @@ from kept.entrypoints.web import words
 from kept.entrypoints.wording import settled_sentence
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
+from kept.memory.judge_lists import JudgeList
 from kept.memory.verbs.judge import JUDGE, Judge
 from kept.model import GLOBAL, Event, Memory
 
@@ -77,8 +78,16 @@ def carry_out(memory: Kept, asked: Asked) -> Outcome:
 def judge(memory: Kept, code: str, session: str, decisions: Sequence[str], texts: Sequence[str]) -> Outcome:
     """Settle a list by a decision and a text for each of its numbers. A text that was changed is kept so."""
     asked = memory.proposals(session or None)
-    if asked.code != code or len(asked.statements) != len(texts) or len(decisions) != len(texts):
+    if asked.code != code or not len(asked.statements) == len(texts) == len(decisions):
         raise NotFound("Not settled: the list has changed in the meantime.", hint="Look at it again, then decide.")
+    settled = memory.perform(JUDGE, _answer(asked, decisions, texts))
+    touched = (*settled.kept, *settled.rewritten, *settled.dropped, *settled.replaced, *settled.added)
+    one = memory.look().find(touched[0], forgotten=True) if touched else None
+    return Outcome(text=settled_sentence(settled)) if one is None else _about(memory, settled_sentence(settled), one)
+
+
+def _answer(asked: JudgeList, decisions: Sequence[str], texts: Sequence[str]) -> Judge:
+    """Return the answer to a list: its numbers by their decision, and the texts that were changed."""
     rows = [*zip(asked.statements, decisions, (said.replace("\r", "").strip() for said in texts), strict=True)]
     numbers = {wanted: [one.n for one, chosen, _ in rows if chosen == wanted] for wanted in ("keep", "drop", "wrong")}
     changed = {
@@ -86,10 +95,7 @@ def judge(memory: Kept, code: str, session: str, decisions: Sequence[str], texts
     }
     keep, drop, wrong = (tuple(numbers[name]) for name in ("keep", "drop", "wrong"))
     rewrite = {str(n): said for n, said in changed.items()}
-    settled = memory.perform(JUDGE, Judge(list=code, keep=keep, drop=drop, wrong=wrong, rewrite=rewrite))
-    touched = (*settled.kept, *settled.rewritten, *settled.dropped, *settled.replaced, *settled.added)
-    one = memory.look().find(touched[0], forgotten=True) if touched else None
-    return Outcome(text=settled_sentence(settled)) if one is None else _about(memory, settled_sentence(settled), one)
+    return Judge(list=asked.code, keep=keep, drop=drop, wrong=wrong, rewrite=rewrite)
 
 
 def _about(memory: Kept, text: str, one: Memory) -> Outcome:

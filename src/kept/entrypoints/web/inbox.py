@@ -76,6 +76,10 @@ class Reviewed(Struct, frozen=True, kw_only=True):
     def n_to_judge(self) -> int:
         return sum(number for _, number in self.waiting)
 
+    def numbers(self) -> dict[str, int]:
+        """Return how many there are to decide, by tab."""
+        return {name: len(found) for name, found in self.by_tab().items()} | {JUDGE: self.n_to_judge}
+
     def by_tab(self) -> dict[str, list[ReviewFinding]]:
         """Return the findings by their first reason."""
         found: dict[str, list[ReviewFinding]] = {}
@@ -153,17 +157,15 @@ def inbox(
     root = root_of(project)
     shelf: Shelf = request.app.state.shelves.of(memory)
     reviewed: Reviewed = request.app.state.inboxes.of(memory, shelf)
-    by_tab = reviewed.by_tab()
-    numbers = {name: len(found) for name, found in by_tab.items()} | {JUDGE: reviewed.n_to_judge}
-    tab = tab or next((name for name in TABS if numbers.get(name)), TABS_FIRST)
+    by_tab, numbers = reviewed.by_tab(), reviewed.numbers()
+    tab = tab or _first_tab(numbers)
     found = by_tab.get(tab, [])
     here = {"tab": tab, "page": page}
-    chosen = next((one for one in found if one.ref == item), None)
+    chosen = _named(found, item)
     about: dict[str, Any] = {"all_of_them": address(root, "inbox", **here), "kinds": KINDS}
     about["back"] = address(root, "inbox", **here, item=item)
     if wants_detail(request):
-        one = None if chosen is None else _decision(memory, chosen, found)
-        return draw_detail(request, "decision.html", project, memory, one=one, **about)
+        return draw_detail(request, "decision.html", project, memory, one=_decision(memory, chosen, found), **about)
     listed = found[page * PAGE : (page + 1) * PAGE]
     chosen = chosen or next(iter(listed), None)
     asked = memory.proposals(session or None) if tab == JUDGE else None
@@ -180,13 +182,30 @@ def inbox(
         row_sign=SIGNS.get(tab, "check"),
         is_under_way=reviewed.is_under_way,
         is_chosen=bool(item),
-        one=None if chosen is None else _decision(memory, chosen, found),
+        one=_decision(memory, chosen, found),
         asked=asked,
         waiting=reviewed.waiting,
-        earlier=address(root, "inbox", tab=tab, page=page - 1) if page else "",
-        later=address(root, "inbox", tab=tab, page=page + 1) if len(found) > (page + 1) * PAGE else "",
+        **_pages(root, tab, page, len(found)),
         **about,
     )
+
+
+def _first_tab(numbers: Mapping[str, int]) -> TabName:
+    """Return the first tab in which there is something to decide."""
+    return next((name for name in TABS if numbers.get(name)), TABS_FIRST)
+
+
+def _named(found: Sequence[ReviewFinding], ref: str) -> ReviewFinding | None:
+    return next((one for one in found if one.ref == ref), None)
+
+
+def _pages(root: str, tab: str, page: int, number: int) -> dict[str, str]:
+    """Return the addresses of the pages before and after one; "" where there is none."""
+    is_last = number <= (page + 1) * PAGE
+    return {
+        "earlier": address(root, "inbox", tab=tab, page=page - 1) if page else "",
+        "later": "" if is_last else address(root, "inbox", tab=tab, page=page + 1),
+    }
 
 
 def _row(one: ReviewFinding, link: str, is_current: bool) -> dict[str, Any]:
@@ -215,7 +234,10 @@ def _choices(finding: ReviewFinding) -> list[tuple[str, str, str]]:
     ]
 
 
-def _decision(memory: Kept, finding: ReviewFinding, others: Sequence[ReviewFinding]) -> dict[str, Any]:
+def _decision(memory: Kept, finding: ReviewFinding | None, others: Sequence[ReviewFinding]) -> dict[str, Any] | None:
+    """Show a finding with both sides, the proposal and the other choices; None if there is none."""
+    if finding is None:
+        return None
     one, other = finding.memory, finding.beside
     proposed, choices = finding.proposed, _choices(finding)
     sides = [_side(memory, one, other, is_proposed=proposed.action in ("keep", "promote"))]

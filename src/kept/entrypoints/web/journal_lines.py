@@ -63,7 +63,7 @@ def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before:
     for group in _groups(memory, first, end):
         chosen = [event for event in group if wanted.takes(event)]
         if chosen:
-            lines.append(_line(shelf, memory, chosen))
+            lines.append(_line(shelf, chosen))
         last = group[-1].seq
         if len(lines) >= LINES or end - last > READ:
             break
@@ -85,26 +85,30 @@ def _groups(memory: Kept, first: int, end: int) -> Iterator[list[Event]]:
         end = start - 1
 
 
-def _line(shelf: Shelf, memory: Kept, events: list[Event]) -> dict[str, Any]:
+def _line(shelf: Shelf, events: list[Event]) -> dict[str, Any]:
     """Show one action: who did what to which records, and how a text has changed."""
-    event = events[-1]
+    event, replaced = events[-1], _replaced(shelf, events)
     touched = [one for each in reversed(events) if (one := shelf.get(each.subject)) is not None]
     objects = list({one.uid: one for one in touched}.values())
-    replaced = _replaced(shelf, events)
     noun, _, name = event.subject.partition(":")
-    action = "replaced" if replaced else words.done(event.action)
-    return {
-        "seq": event.seq,
+    line = {
         "who": words.who(event.actor),
-        "action": action,
+        "action": words.done(event.action),
         "at": event.at,
-        "objects": [replaced[0]] if replaced else objects[:NAMED],
-        "by": replaced[1] if replaced else None,
-        "more": max(0, len(objects) - NAMED) if not replaced else 0,
+        "objects": objects[:NAMED],
+        "by": None,
+        "more": max(0, len(objects) - NAMED),
         "session": name if noun == "session" else "",
         "about": _about(event, objects, replaced, name if noun in ("task", "conflict", "alias") else ""),
-        "mood": "up" if event.action in RAISED else "bad" if event.action in GONE else "",
+        "mood": _mood(event.action),
     }
+    if replaced:
+        line |= {"action": "replaced", "objects": [replaced[0]], "by": replaced[1], "more": 0}
+    return line
+
+
+def _mood(action: str) -> str:
+    return "up" if action in RAISED else "bad" if action in GONE else ""
 
 
 def _replaced(shelf: Shelf, events: Sequence[Event]) -> tuple[Memory, Memory] | None:

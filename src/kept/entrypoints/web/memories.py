@@ -17,7 +17,7 @@ from kept.entrypoints.web.shelf import Shelf, marks_of, top_tags
 from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.errors import KeptError
 from kept.memory import Kept
-from kept.model import KINDS, Event, Memory
+from kept.model import KINDS, Event, Memory, Recalled
 from kept.tables import by_kind
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
@@ -54,24 +54,22 @@ def memories(
     told: bool = False,
 ) -> Response:
     """Show what it knows: everything that contains some words, or everything, with filters and in an order."""
-    root = root_of(project)
+    root, now = root_of(project), now_of(memory)
     filters = {"kind": kind, "tag": tag, "file": file, "status": status, "trust": trust, "agent": agent}
     filters["session"] = session
-    here = {"q": q, **filters, "order": order, "after": after, "as_of": "" if as_of is None else as_of.isoformat()}
-    then = None if as_of is None else _end_of(as_of, now_of(memory))
-    answered = _answered(memory, q, filters, then) if q.strip() else _NO_ANSWER
+    here = {"q": q, **filters, "order": order, "after": after, "as_of": as_of.isoformat() if as_of else ""}
+    then = _end_of(as_of, now)
+    answered = _answered(memory, q, filters, then)
     about: dict[str, Any] = {"back": address(root, "memories", **here, ref=ref), "kinds": KINDS}
     about["all_of_them"] = address(root, "memories", **here)
     if wants_detail(request):
-        detail = _detail(memory, ref, answered.scores.get(ref), now_of(memory))
+        detail = _detail(memory, ref, answered.scores.get(ref), now)
         return draw_detail(request, "detail.html", project, memory, detail=detail, **about)
     shelf: Shelf = request.app.state.shelves.of(memory, with_uses=order == "used")
-    past = None if then is None else shelf.known_at(memory, then)
-    sought = shelf.seek(q, filters, order, past)
-    first_day = min((one.created_at for one in shelf.live()), default=now_of(memory)).astimezone().date()
+    sought = shelf.seek(q, filters, order, _past(memory, shelf, then))
     shown, following = _page(sought.memories, after)
-    rows = [*_rows(shown, q, answered), *([] if after else answered.others(sought.memories))]
-    opened = ref or next((row.ref for row in rows), "")
+    rows = [*_rows(shown, q, answered), *answered.others(sought.memories, is_first=not after)]
+    opened = ref or _first_ref(rows)
     rows = [
         replace(row, link=address(root, "memories", **here, ref=row.ref), is_current=row.ref == opened) for row in rows
     ]
@@ -96,16 +94,29 @@ def memories(
         counts=sought.counts,
         statuses=STATUSES,
         trusts=words.TRUSTS,
-        tags=top_tags(shown, limit=TAGS) if not q else [],
+        tags=top_tags(shown, limit=TAGS),
         is_chosen=bool(ref),
         is_new=new,
         as_of=as_of,
-        days=(now_of(memory).astimezone().date() - first_day).days,
-        today=now_of(memory).astimezone().date(),
-        told_then=_told_then(memory, then) if then is not None and told else None,
-        detail=_detail(memory, opened, answered.scores.get(opened), now_of(memory)) if opened and not new else None,
+        today=now.astimezone().date(),
+        days=_days_since(shelf, now),
+        told_then=_told_then(memory, then) if told else None,
+        detail=_detail(memory, "" if new else opened, answered.scores.get(opened), now),
         **about,
     )
+
+
+def _first_ref(rows: Sequence[ShownRow]) -> str:
+    return rows[0].ref if rows else ""
+
+
+def _past(memory: Kept, shelf: Shelf, then: datetime | None) -> Sequence[Memory] | None:
+    return None if then is None else shelf.known_at(memory, then)
+
+
+def _days_since(shelf: Shelf, now: datetime) -> int:
+    """Return how many days ago the first memory was written."""
+    return (now - min((one.created_at for one in shelf.live()), default=now)).days
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
@@ -119,8 +130,10 @@ class _Answer(Struct, frozen=True, kw_only=True):
     def scores(self) -> Mapping[str, ShownRow]:
         return {**self.missed, **self.given}
 
-    def others(self, containing: Sequence[Memory]) -> list[ShownRow]:
-        """Return the rows that an agent would get although they do not contain the words."""
+    def others(self, containing: Sequence[Memory], *, is_first: bool) -> list[ShownRow]:
+        """Return the rows that an agent would get although they do not contain the words; on the first page."""
+        if not is_first:
+            return []
         refs = {one.ref for one in containing}
         return [row for ref, row in self.given.items() if ref not in refs]
 
@@ -128,26 +141,23 @@ class _Answer(Struct, frozen=True, kw_only=True):
 _NO_ANSWER = _Answer()
 
 
-def _end_of(day: date, now: datetime) -> datetime:
+def _end_of(day: date | None, now: datetime) -> datetime | None:
     """Return the last moment of a day by the clock on the wall here, but not one that is to come."""
+    if day is None:
+        return None
     return min(now, datetime.combine(day, time.max, now.astimezone().tzinfo))
 
 
-def _told_then(memory: Kept, then: datetime) -> str:
+def _told_then(memory: Kept, then: datetime | None) -> str | None:
     """Return the text that a session which began at that moment would have been given."""
-    return memory.briefing(style="text", as_of=then).text
+    return None if then is None else memory.briefing(style="text", as_of=then).text
 
 
 def _answered(memory: Kept, q: str, filters: Mapping[str, str], then: datetime | None) -> _Answer:
     """Ask as an agent would, or would have at a moment. Filters that a recall does not have leave out hits."""
-    if filters["status"] in ("archived", "forgotten"):
+    if not q.strip() or filters["status"] in ("archived", "forgotten"):
         return _NO_ANSWER
-    kinds, tags = _given(filters["kind"]), _given(filters["tag"])
-    agent = filters["agent"] or None
-    if then is None:
-        found = memory.look().search(q, limit=ASKED, kinds=kinds, tags=tags, agent=agent)
-    else:
-        found = memory.recall(q, limit=ASKED, kinds=kinds, tags=tags, agent=agent, as_of=then)
+    found = _recalled(memory, q, filters, then)
     hits = [hit for hit in found.hits if _fits(hit.memory, filters)]
     axis = draw.axis_of([hit.why for hit in (*hits, *(miss.hit for miss in found.misses))])
     return _Answer(
@@ -155,6 +165,13 @@ def _answered(memory: Kept, q: str, filters: Mapping[str, str], then: datetime |
         missed={miss.hit.memory.ref: scored(miss.hit, axis, because=miss.reason) for miss in found.misses},
         took_ms=found.took_ms,
     )
+
+
+def _recalled(memory: Kept, q: str, filters: Mapping[str, str], then: datetime | None) -> Recalled:
+    kinds, tags, agent = _given(filters["kind"]), _given(filters["tag"]), filters["agent"] or None
+    if then is None:
+        return memory.look().search(q, limit=ASKED, kinds=kinds, tags=tags, agent=agent)
+    return memory.recall(q, limit=ASKED, kinds=kinds, tags=tags, agent=agent, as_of=then)
 
 
 def _fits(one: Memory, filters: Mapping[str, str]) -> bool:
@@ -205,6 +222,8 @@ def _chips(filters: Mapping[str, str], here: Mapping[str, str], root: str) -> li
 
 
 def _detail(memory: Kept, ref: str, row: ShownRow | None, now: datetime) -> dict[str, Any] | None:
+    if not ref:
+        return None
     try:
         one = memory.get(ref, forgotten=True)
     except KeptError:

@@ -45,11 +45,7 @@ def sessions(
     listed = every[page * PAGE : (page + 1) * PAGE]
     overviews: Overviews = request.app.state.overviews
     hits = _found(request, memory, q, root, (session, after)) if q.strip() else []
-    first = next((hit["message"] for hit in hits if hit["is_current"]), None)
-    if first is not None and not session:
-        name, after = first.session, max(0, first.n - BEFORE)
-    else:
-        name = session or (listed[0].name if listed and not q else "")
+    name, after = (session, after) if session else _first(hits, listed, q)
     opened = memory.look().session(name, after=after, limit=MESSAGES + 1) if name else None
     talk = None if opened is None else _talk(memory, key, opened, after, root, q)
     all_of_them = address(root, "sessions", q=q, page=page)
@@ -73,12 +69,24 @@ def sessions(
     )
 
 
+def _opened(said: Sequence[Message], session: str, after: int) -> Message | None:
+    """Return the message that an address opens; without one, the first of its session, or of all."""
+    exact = (one for one in said if one.session == session and max(0, one.n - BEFORE) == after)
+    return next(exact, next((one for one in said if session in ("", one.session)), None))
+
+
+def _first(hits: list[dict[str, Any]], listed: Sequence[Session], q: str) -> tuple[str, int]:
+    """Return the session to open, and the message after which it begins: that of the first hit, or the newest one."""
+    for hit in hits:
+        return hit["message"].session, max(0, hit["message"].n - BEFORE)
+    return (listed[0].name, 0) if listed and not q else ("", 0)
+
+
 def _found(request: Request, memory: Kept, q: str, root: str, opened_at: tuple[str, int]) -> list[dict[str, Any]]:
     """Return the messages that fit, with the part around the words; the opened one, or the first, is current."""
     said = [hit.message for hit in memory.look().search(q, scope="sessions", limit=FOUND).hits if hit.message]
-    named, (session, after) = titles(request, memory, [one.session for one in said]), opened_at
-    opened = next((one for one in said if one.session == session and max(0, one.n - BEFORE) == after), None)
-    opened = opened or next((one for one in said if session in ("", one.session)), None)
+    named = titles(request, memory, [one.session for one in said])
+    opened = _opened(said, *opened_at)
     return [
         {
             "message": one,

@@ -141,25 +141,39 @@ def _entry(one: Memory) -> _Entry:
 
 def _sought(entries: list[_Entry], query: str, filters: Filters, order: str) -> Sought:
     parts = parts_of(query)
-    matched = [one for one in entries if all(part in one.text for part in parts)] if parts else entries
-    others = _others(filters)
+    matched = _matching(entries, parts, _others(filters))
+    found, counts = _counted(matched, [filters.get(name, "") for name in FACETS])
+    found.sort(key=_order(order), reverse=order != "oldest")
+    if parts:
+        found.sort(key=_nearness(parts))
+    return Sought(memories=[one.memory for one in found], counts=counts)
+
+
+def _matching(entries: list[_Entry], parts: Sequence[str], others: Sequence[Callable[[Memory], bool]]) -> list[_Entry]:
+    if parts:
+        entries = [one for one in entries if all(part in one.text for part in parts)]
+    return [one for one in entries if all(fits(one.memory) for fits in others)] if others else entries
+
+
+def _counted(matched: Sequence[_Entry], wanted: Sequence[str]) -> tuple[list[_Entry], dict[str, Counter[str]]]:
+    """Return the entries that were chosen, and for each facet the counts of its values under the other filters."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    wanted = [filters.get(name, "") for name in FACETS]
     found = []
     for one in matched:
-        if not all(fits(one.memory) for fits in others):
-            continue
         failing = [at for at, value in enumerate(wanted) if not _is_chosen(at, value, one.facets[at])]
         if not failing:
             found.append(one)
-        for at in range(len(FACETS)) if not failing else failing if len(failing) == 1 else ():
-            counts[FACETS[at]][one.facets[at]] += 1
-    found.sort(key=_order(order), reverse=order != "oldest")
-    if parts:
-        whole = re.compile(r"(?<!\w)(?:" + "|".join(re.escape(one) for one in marks_of(query)) + r")(?!\w)")
-        phrase = " ".join(parts)
-        found.sort(key=lambda one: (phrase not in one.text, -len(set(whole.findall(one.text)))))
-    return Sought(memories=[one.memory for one in found], counts=counts)
+        for at in failing or range(len(FACETS)):
+            if len(failing) < 2:
+                counts[FACETS[at]][one.facets[at]] += 1
+    return found, counts
+
+
+def _nearness(parts: Sequence[str]) -> Callable[[_Entry], tuple[bool, int]]:
+    """Return the order of matches: all words in a row first, then more whole words."""
+    named = "|".join(re.escape(one) for one in sorted(parts, key=len, reverse=True))
+    whole, phrase = re.compile(rf"(?<!\w)(?:{named})(?!\w)"), " ".join(parts)
+    return lambda one: (phrase not in one.text, -len(set(whole.findall(one.text))))
 
 
 def _is_chosen(at: int, wanted: str, value: str) -> bool:

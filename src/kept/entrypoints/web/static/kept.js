@@ -19,9 +19,9 @@ function switchTheme() {
 // Lines about what was done. An undo belongs to the change that its line names.
 function toast({ text, is_error: isError = false, undo = "", is_redo: isRedo = false }) {
   const box = find("#toast").content.firstElementChild.cloneNode(true);
+  box.className = isError ? "toast error" : "toast";
   find("p", box).textContent = text; // never markup
   if (isError) {
-    box.classList.add("error");
     find("use", box).setAttribute("href", "#i-error");
   }
   if (undo) {
