@@ -478,26 +478,69 @@ def test_the_findings_of_a_session_are_judged_with_one_key_each(browser: Any, tm
 
 
 def test_stored_text_is_text(page: Any, filled: Server) -> None:
-    for view in VIEWS.values():
-        page.goto(f"{filled.address}/p/web-app/{view}")
-        assert page.title() != "owned"
-        assert page.locator("main script, main [onerror]").count() == 0
-    page.goto(f"{filled.address}/p/web-app/memories?q=bidi")
-    shown = page.locator(".statement").inner_text()
+    with filled.memory() as memory:
+        ref = str(memory.remember(HOSTILE + " again", tags=["<b>x</b>"], files=["<i>y</i>.py"]).ref)
+        memory.task("EVIL", description=HOSTILE, acceptance_criteria=[HOSTILE]).add_reasoning(HOSTILE, "note")
+        talk = memory.session("evil", agent="<u>claude</u>")
+        talk.append("user", f"{HOSTILE} bidi")
+        memory.reinforce(ref)
+    paths = [*VIEWS.values(), f"memories?ref={ref}", "memories?new=1&tag=%3Cb%3E", "memories?as_of=2030-01-01"]
+    paths += ["sessions?q=bidi", "sessions?session=evil", "knowledge?task=EVIL", "timeline?who=%3Cscript%3E"]
+    paths += ["inbox?tab=judge", "inbox?tab=candidate", "saw?session=%3Cscript%3E"]
+    for path in paths:
+        page.goto(f"{filled.address}/p/web-app/{path}")
+        assert page.title() != "owned", path
+        assert page.locator("main script, main [onerror], main b b, main td i").count() == 0, path
+    open_view(page, filled, "memories?q=bidi")
+    page.keyboard.press("j")  # the detail that a script puts in
+    page.keyboard.press("k")
+    page.locator("#detail .statement").wait_for()
+    shown = page.locator("#detail .statement").inner_text()
     assert "<script>document.title='owned'</script>" in shown
     assert "<img src=x" in shown
-    # What would turn the text around, or colour a terminal that it is copied to, is kept out or made visible.
+    # Text that would turn the line around, or colour a terminal that it is copied to, is kept out or made visible.
     assert "\u202e" not in shown
     assert "\x1b" not in shown
+    page.keyboard.press("+")  # a toast about it
+    done(page, "helped")
+    assert page.title() != "owned"
+
+
+def test_a_foreign_page_and_a_forged_mark_change_nothing(page: Any, filled: Server) -> None:
+    before = state(filled)
+    open_view(page, filled, "memories")
+    for path, fields in (
+        ("do", {"verb": "remember", "content": "Forged."}),
+        ("do", {"verb": "undo", "event": "1"}),
+        ("do", {"verb": "decide", "ref": "forget:1"}),
+        ("judge", {"code": "x", "decision": "keep", "text": "Forged."}),
+    ):
+        answer = page.request.post(
+            f"{filled.address}/p/web-app/{path}",
+            form=fields | {"csrf": "0" * 64},
+            headers={"Origin": filled.address, "Accept": "application/json"},
+        )
+        assert answer.status == 403, path
+        foreign = page.request.post(
+            f"{filled.address}/p/web-app/{path}", form=fields, headers={"Origin": "http://127.0.0.1:1"}
+        )
+        assert foreign.status == 403, path
+    stranger = page.context.browser.new_context()
+    for path in ("erase?ref=1", "memories?ref=1", "inbox?tab=judge", "timeline?day=2026-01-01"):
+        assert stranger.request.get(f"{filled.address}/p/web-app/{path}").status == 401, path
+    stranger.close()
+    assert state(filled) == before
 
 
 @pytest.mark.parametrize(
     ("width", "theme"),
     [
         (1440, "dark"),
-        (360, "light"),
+        (390, "light"),
         pytest.param(1440, "light", marks=pytest.mark.slow),
-        pytest.param(360, "dark", marks=pytest.mark.slow),
+        pytest.param(1024, "light", marks=pytest.mark.slow),
+        pytest.param(1024, "dark", marks=pytest.mark.slow),
+        pytest.param(390, "dark", marks=pytest.mark.slow),
     ],
 )
 def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
@@ -507,7 +550,8 @@ def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
     page = context.new_page()
     sign_in(page, filled)
     script = (Path(AXE.__file__).parent / "axe.min.js").read_text("utf-8")
-    for view in VIEWS.values():
+    more = ("memories?new=1", "inbox?tab=judge", "timeline?what=written")
+    for view in (*VIEWS.values(), *more):
         page.goto(f"{filled.address}/p/web-app/{view}{'?q=refresh+token' if view == 'memories' else ''}")
         page.evaluate(f"() => {{ {script} }}")
         found = page.evaluate("() => axe.run()")["violations"]

@@ -126,7 +126,7 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
 
 
 def preview(context: Context, targets: Iterable[Erasable]) -> dict[str, int]:
-    """Count what `erase` would remove, by place. Changes nothing."""
+    """Count the records that `erase` would remove or change, by place. Changes nothing."""
     plans = _plan(context, targets)[0].values()
     found = {
         "memories": sum(len(plan.memories) for plan in plans),
@@ -138,7 +138,7 @@ def preview(context: Context, targets: Iterable[Erasable]) -> dict[str, int]:
 
 
 def _plan(context: Context, targets: Iterable[Erasable]) -> tuple[dict[str, ErasePlan], list[str], Wanted]:
-    """Find what the targets name, their copies and quotations; the plan of each space, names, and texts."""
+    """Find the targets, their copies and quotations; return the plan of each space, names, and texts."""
     plans = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
     named = [_plan_target(context, plans, target) for target in targets]
     for plan in plans.values():

@@ -205,7 +205,7 @@ class Look:
         return judging.waiting(self._context)
 
     def erase_preview(self, ref: Ref) -> dict[str, int]:
-        """Count what erasing a memory would remove, by place."""
+        """Count the records that erasing a memory would remove or change, by place."""
         return erase.preview(self._context, [ref])
 
     # Questions that are not noted

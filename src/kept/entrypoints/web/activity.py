@@ -1,4 +1,4 @@
-"""How much happened when, and through whom: counted from the journal, once, and then only what is new."""
+"""Activity of a project by hour and actor: counted from the journal once, and then only new events."""
 
 import threading
 from collections import Counter, OrderedDict

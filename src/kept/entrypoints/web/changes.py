@@ -1,4 +1,4 @@
-"""Changes that a person makes on the page: a verb, the sentence that says what was done, and the way back.
+"""Changes that a person makes on the page: a verb, a sentence about the change, and the way back.
 
 Rule: an undo names the event of the change that it belongs to, so a change that came later is never taken back instead.
 """
@@ -55,7 +55,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What was done. `undo` is the event to undo; after an undo, which can be undone itself, `is_redo`."""
+    """A change that was made. `undo` is the event to undo; after an undo, which can be undone itself, `is_redo`."""
 
     text: str
     undo: str = ""

@@ -90,7 +90,7 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
 
 
 def _helped(memory: Kept, key: Key, counts: Counts, now: datetime) -> dict[str, int]:
-    """Count what agents were told without asking, what helped, and what was objected to, in the last days."""
+    """Count the lines that agents were told without asking, the praise and the objections, of the last days."""
     since = now - timedelta(days=DAYS)
     given = [one for one in told(memory, key, None, limit=RECALLS) if one.event and one.at >= since]
     refs = [str(entry["ref"]) for one in given for part in one.sections for entry in part.get("entries", ())]

@@ -1,4 +1,4 @@
-"""Inbox: what a person should decide, by reason, each with a proposal and one key.
+"""Inbox: the decisions of a person, by reason, each with a proposal and one key.
 
 One tab has the findings of sessions that wait for a judge, as `kept judge` asks about them: a form settles a list.
 
@@ -9,6 +9,7 @@ background, now and then, and what has been decided since is left out. Rule: loo
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -22,6 +23,7 @@ from kept.entrypoints.web import words
 from kept.entrypoints.web.rows import differing, place_of, said_in
 from kept.entrypoints.web.shelf import Shelf
 from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
+from kept.errors import KeptError
 from kept.memory import Kept
 from kept.memory.reviews import ReviewFinding
 from kept.model import KINDS, Memory, Session
@@ -113,8 +115,11 @@ class Inboxes:
         return replace(known, findings=left, waiting=memory.look().waiting() if known.waiting else ())
 
     def known(self, memory: Kept) -> int:
-        """How many decisions are known to be due, without looking for more."""
-        known = self._known.get(place_of(memory))
+        """Return how many decisions are known to be due; a first look at a small project begins a review."""
+        place = place_of(memory)
+        known = self._known.get(place)
+        if known is None and (project := memory.look().project()).live <= AT_ONCE:
+            self._begin(memory, place, project.last_event)
         return 0 if known is None else len(known.findings) + known.n_to_judge
 
     def _begin(self, memory: Kept, place: Place, seq: int) -> None:
@@ -122,7 +127,12 @@ class Inboxes:
             if place in self._running:
                 return
             self._running.add(place)
-        threading.Thread(target=self._review, args=(memory, place, seq), daemon=True).start()
+        threading.Thread(target=self._review_apart, args=(memory, place, seq), daemon=True).start()
+
+    def _review_apart(self, memory: Kept, place: Place, seq: int) -> None:
+        """Review in a thread; a project that is closed meanwhile is reviewed at the next look."""
+        with suppress(KeptError):
+            self._review(memory, place, seq)
 
     def _review(self, memory: Kept, place: Place, seq: int) -> Reviewed:
         try:
@@ -153,7 +163,7 @@ def inbox(
     session: Annotated[str, Query(max_length=200)] = "",
     page: Annotated[int, Query(ge=0, le=10_000)] = 0,
 ) -> Response:
-    """Show what a person should decide, by reason, each with a proposal."""
+    """Show the memories to decide about, by reason, each with a proposal."""
     root = root_of(project)
     shelf: Shelf = request.app.state.shelves.of(memory)
     reviewed: Reviewed = request.app.state.inboxes.of(memory, shelf)
@@ -215,7 +225,7 @@ def _row(one: ReviewFinding, link: str, is_current: bool) -> dict[str, Any]:
 
 @router.get("/p/{project}/erase")
 def erase_preview(memory: Opened, ref: Annotated[str, Query(max_length=200)]) -> Response:
-    """Say what erasing a memory would remove."""
+    """Count the places from which erasing a memory would remove its text."""
     found = memory.look().erase_preview(ref)
     places = ", ".join(f"{number:,} {place}" for place, number in found.items())
     text = f"This would be erased for good, with no undo: {places or 'the memory'}."
@@ -223,7 +233,7 @@ def erase_preview(memory: Opened, ref: Annotated[str, Query(max_length=200)]) ->
 
 
 def _choices(finding: ReviewFinding) -> list[tuple[str, str, str]]:
-    """Return what a person can decide, each with its key."""
+    """Return the possible decisions, each with its key."""
     one, other = finding.memory, finding.beside
     if other is None:
         return [(f"Keep {one.ref}", f"keep:{one.ref}", "1"), (f"Archive {one.ref}", f"archive:{one.ref}", "2")]

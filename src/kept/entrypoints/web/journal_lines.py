@@ -86,7 +86,7 @@ def _groups(memory: Kept, first: int, end: int) -> Iterator[list[Event]]:
 
 
 def _line(shelf: Shelf, events: list[Event]) -> dict[str, Any]:
-    """Show one action: who did what to which records, and how a text has changed."""
+    """Show one action: its actor, its records, and how a text has changed."""
     event, replaced = events[-1], _replaced(shelf, events)
     touched = [one for each in reversed(events) if (one := shelf.get(each.subject)) is not None]
     objects = list({one.uid: one for one in touched}.values())

@@ -32,7 +32,7 @@ def knowledge(
     ended: bool = False,
     task: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """Show tasks, what the project's files state, and its sources."""
+    """Show tasks, the statements of the project's files, and its sources."""
     root = root_of(project)
     tasks = memory.tasks(archived=ended)
     about: dict[str, Any] = {"all_of_them": address(root, "knowledge", ended=1 if ended else 0), "states": STATES}
@@ -64,7 +64,7 @@ def knowledge(
 
 
 def _task(memory: Kept, tasks: Sequence[Task], name: str) -> dict[str, Any] | None:
-    """Return a task with its notes and what was remembered for it; None if there is no such one."""
+    """Return a task with its notes and the memories that came of it; None if there is no such one."""
     found = next((one for one in tasks if one.name == name), None)
     if found is None:
         return None

@@ -53,7 +53,7 @@ def memories(
     as_of: date | None = None,
     told: bool = False,
 ) -> Response:
-    """Show what it knows: everything that contains some words, or everything, with filters and in an order."""
+    """Show the memories that contain some words, or all of them, with filters and in an order."""
     root, now = root_of(project), now_of(memory)
     filters = {"kind": kind, "tag": tag, "file": file, "status": status, "trust": trust, "agent": agent}
     filters["session"] = session

@@ -166,6 +166,6 @@ def _text(memory: Memory | None) -> str:
 
 
 def place_of(memory: Kept) -> tuple[str, str, str]:
-    """Return the project and the actor of an opened memory: what one of them may see, another may not."""
+    """Return the project and the actor of an opened memory: each actor may see other memories."""
     actor = memory.look().actor
     return (memory.look().project().space, actor.name, actor.role)

@@ -1,8 +1,8 @@
 """The memories of a project in the process of the server, to be listed, counted and searched as people do.
 
 Read once, then brought up to date from the journal. A person's search finds every memory that contains the words, also
-inside other words; recall decides only which of them an agent would get. Rule: a shelf holds what its actor may read,
-so there is one for each actor.
+inside other words; recall decides only which of them an agent would get. Rule: there is a shelf for each
+actor, with the memories that it may read.
 """
 
 import re

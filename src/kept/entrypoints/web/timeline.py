@@ -40,7 +40,7 @@ def timeline(
     what: WhatName = "",
     day: date | None = None,
 ) -> Response:
-    """Show what changed, by day, by agent and one by one."""
+    """Show all changes, by day, by agent and one by one."""
     now, root = now_of(memory), root_of(project)
     activity: Activity = request.app.state.activity
     counts = activity.of(memory)

@@ -149,6 +149,7 @@ const ACTIONS = {
 document.addEventListener("click", (event) => {
   const at = event.target.closest("[data-do]");
   if (at) return ACTIONS[at.dataset.do]?.(at);
+  if (event.target.closest(".back") && history.state?.covers) return void (event.preventDefault(), history.back());
   const row = event.target.closest("a[data-row]");
   if (!row || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   if (event.target.closest("[data-mark]")) {

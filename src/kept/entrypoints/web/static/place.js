@@ -46,7 +46,7 @@ function show(row, opens) {
   if (covers && opens && !place().classList.contains("chosen")) {
     history.replaceState({ scroll: scrollY }, "");
     place().classList.add("chosen");
-    history.pushState({}, "", row.href);
+    history.pushState({ covers: true }, "", row.href);
     scrollTo(0, 0);
   } else history.replaceState(history.state, "", covers && !place().classList.contains("chosen") ? location.href : row.href);
   if (covers && !place().classList.contains("chosen")) return;
