@@ -442,7 +442,8 @@ def test_a_person_does_everything_to_a_memory_by_forms(tmp_path: Path) -> None:
         post(server, form(page(server, "/p/web-app/health"), "pause"))
         assert "Paused" in page(server, "/p/web-app/memories")
         post(server, form(page(server, "/p/web-app/memories"), "resume"))
-        assert server.get("/pause")["paused"] is False
+        with server.memory() as memory:
+            assert memory.pauses.status() is False
 
 
 def test_a_task_opens_with_its_criteria_notes_and_state(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def calendar(counts: Mapping[date, int], first: date, last: date) -> Calendar:
 
 
 def _drawn(cells: Sequence[Cell], months: list[tuple[str, int]], width: int) -> Calendar:
-    """Return the calendar of these days, the last of which is today."""
+    """Return the calendar of these days; the last one is today."""
     empty = "".join(f"M{cell.x} {cell.y}h{SIDE}v{SIDE}h-{SIDE}z" for cell in cells if not cell.count)
     return Calendar([cell for cell in cells if cell.count or cell is cells[-1]], months, width, empty)
 

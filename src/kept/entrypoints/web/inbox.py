@@ -201,7 +201,7 @@ def inbox(
 
 
 def _first_tab(numbers: Mapping[str, int]) -> TabName:
-    """Return the first tab in which there is something to decide."""
+    """Return the first tab with something to decide."""
     return next((name for name in TABS if numbers.get(name)), TABS_FIRST)
 
 
