@@ -17,7 +17,7 @@ from kept.entrypoints.web.shelf import Shelf
 from kept.memory import Kept
 from kept.model import Event, Memory
 
-LINES, STEP, READ = 50, 80, 5_000
+LINES, STEP, READ = 50, 80, 1_000
 NAMED = 4  # memories that a line names
 CHANGES = {
     "written": ("remember", "revise", "strengthen", "extract", "promote", "task", "checkpoint"),
@@ -59,14 +59,16 @@ def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before:
         first = activity.events_before(memory, start) + 1
         end = min(end, activity.events_before(memory, start + timedelta(days=1)))
     lines: list[dict[str, Any]] = []
-    last = end + 1
+    last, before_that = end + 1, ""
     for group in _groups(memory, first, end):
-        chosen = [event for event in group if wanted.takes(event)]
-        if chosen:
-            lines.append(_line(shelf, chosen))
-        last = group[-1].seq
-        if len(lines) >= LINES or end - last > READ:
+        if group[0].group != before_that and (len(lines) >= LINES or end - last > READ):
             break
+        chosen = [event for event in group if wanted.takes(event)]
+        if chosen and group[0].group == before_that and lines:
+            lines[-1]["more"] += len(chosen)
+        elif chosen:
+            lines.append(_line(shelf, chosen))
+        last, before_that = group[-1].seq, group[0].group
     return Journal(lines=lines, older=last if last > first else 0)
 
 
@@ -76,7 +78,7 @@ def _moment(day: date, memory: Kept) -> datetime:
 
 
 def _groups(memory: Kept, first: int, end: int) -> Iterator[list[Event]]:
-    """Yield the events of each action, newest first; an action at the edge of a step may come in two parts."""
+    """Yield the events of each action, newest first; a long one, or one at the edge of a step, in several parts."""
     while end >= first:
         start = max(first, end - STEP + 1)
         events = memory.look().events(after=start - 1, limit=end - start + 1)[::-1]

@@ -1,7 +1,7 @@
 """What the agent saw: a text as it was given, how its tokens were spent, why these memories, and what it would be."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -24,7 +24,7 @@ from kept.memory.receipts import Explained
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MISSED = 5
 SESSIONS = 20
-RECEIPTS = 500  # that are searched for sessions
+RECEIPTS = 200  # that are searched for sessions
 SHOWN_REASONS = 3
 FAILURES = 5
 _MEMORY = re.compile(r"^(?P<open>.*?)\[id:(?P<ref>g?\d+)\](?P<text>.*?)(?P<close></\w+>)?$", re.DOTALL)
@@ -42,14 +42,15 @@ def saw(
 ) -> Response:
     """What an agent was given, or what it asked for, and why."""
     root = root_of(project)
-    recent = _given_sessions(memory, key)
+    last = told(memory, key, None, limit=RECEIPTS)
+    recent = _given_sessions(last)
     noted, given = _chosen(memory, key, session, receipt, recent)
     named = titles(request, memory, [one["name"] for one in recent])
-    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
+    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(last), "session": session}
     about |= {"titles": named, "failures": _failures(request, key), "last_receipt": memory.look().last_receipt()}
     if given is None:
-        told = _next(memory) if memory.look().live() else None
-        about |= {"next": told, "back": f"{root}/saw"}
+        following = _next(memory) if memory.look().live() else None
+        about |= {"next": following, "back": f"{root}/saw"}
         return draw_page(request, "saw", project, memory, key, given=None, listed=[], **about)
     return draw_page(
         request,
@@ -86,10 +87,10 @@ def _chosen(
     return noted, next((one for one in noted if one.block), noted[0] if noted else None)
 
 
-def _given_sessions(memory: Kept, key: Key) -> list[dict[str, Any]]:
+def _given_sessions(last: Sequence[Explained]) -> list[dict[str, Any]]:
     """Return the sessions that were given anything, the last one first, also before their transcripts are known."""
     found: dict[str, dict[str, Any]] = {}
-    for one in told(memory, key, None, limit=RECEIPTS):
+    for one in last:
         if one.session and one.event:
             found.setdefault(one.session, {"name": one.session, "agent": one.agent, "at": one.at})
     return list(found.values())[:SESSIONS]
@@ -125,11 +126,11 @@ def _noted(memory: Kept, key: Key, session: str) -> list[Explained]:
     return told(memory, key, session, limit=PAGE) if session else []
 
 
-def _asked_for(memory: Kept, key: Key) -> list[dict[str, Any]]:
+def _asked_for(last: Sequence[Explained]) -> list[dict[str, Any]]:
     """The last recalls that an agent or a person asked for, newest first."""
     return [
         {"receipt": one.receipt, "at": one.at, "query": one.question.query, "hits": len(one.hits)}
-        for one in told(memory, key, None, limit=SESSIONS)
+        for one in last[:SESSIONS]
         if one.kind == "recall"
     ]
 
