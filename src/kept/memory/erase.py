@@ -119,6 +119,27 @@ class Cleaning(Struct):
 def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
     finish_files(context)
+    plans, named, wanted = _plan(context, targets)
+    cleaning = _carry_out(context, plans, wanted)
+    found = sum((plan.found for plan in plans.values()), Counter(backups=sum(one.backups for one in cleaning.scrubbed)))
+    hints = _hints(context, plans, wanted, cleaning, found)
+    return [_receipt(name, found, cleaning, hints) for name in named]
+
+
+def preview(context: Context, targets: Iterable[Erasable]) -> dict[str, int]:
+    """Count the records that `erase` would remove or change, by place. Changes nothing."""
+    plans = _plan(context, targets)[0].values()
+    found = {
+        "memories": sum(len(plan.memories) for plan in plans),
+        "memories that quote it": sum(len(plan.quoting) for plan in plans),
+        "conversations": sum(len({*plan.sessions, *plan.messages, *plan.whole}) for plan in plans),
+        "tasks": sum(len(plan.tasks) for plan in plans),
+    }
+    return {place: number for place, number in found.items() if number}
+
+
+def _plan(context: Context, targets: Iterable[Erasable]) -> tuple[dict[str, ErasePlan], list[str], Wanted]:
+    """Find the targets, their copies and quotations; return the plan of each space, names, and texts."""
     plans = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
     named = [_plan_target(context, plans, target) for target in targets]
     for plan in plans.values():
@@ -129,10 +150,7 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     for plan in plans.values():
         _find_copies(plan, wanted)
         _find_quotations(plan, wanted)
-    cleaning = _carry_out(context, plans, wanted)
-    found = sum((plan.found for plan in plans.values()), Counter(backups=sum(one.backups for one in cleaning.scrubbed)))
-    hints = _hints(context, plans, wanted, cleaning, found)
-    return [_receipt(name, found, cleaning, hints) for name in named]
+    return plans, named, wanted
 
 
 def _wanted(plans: dict[str, ErasePlan]) -> Wanted:

@@ -66,6 +66,16 @@ def next_list(context: Context, *, besides: str | None = None) -> JudgeList:
     return JudgeList()
 
 
+def waiting(context: Context) -> list[tuple[Session, int]]:
+    """Return the sessions that wait for a judge, each with the number of its open findings, the oldest first."""
+    storage = project_of(context)
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        found = [(one, _list_of(reader, one)) for one in _waiting(context, reader)]
+    return [(one, len(asked.proposals)) for one, asked in found if asked.statements]
+
+
 def project_of(context: Context) -> Storage | None:
     """Return the storage of the project, if there is one. Raises NotAllowed if the actor may not read it."""
     context.readable()
