@@ -24,7 +24,7 @@ from kept.memory.receipts import Explained
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MISSED = 5
 SESSIONS = 20
-RECEIPTS = 200  # that are searched for sessions
+RECEIPTS = 100  # that are searched for sessions
 SHOWN_REASONS = 3
 FAILURES = 5
 _MEMORY = re.compile(r"^(?P<open>.*?)\[id:(?P<ref>g?\d+)\](?P<text>.*?)(?P<close></\w+>)?$", re.DOTALL)
