@@ -82,7 +82,7 @@ class ContextRequest(Struct, kw_only=True):
 
     budget_tokens: int
     shares: Mapping[str, int] | None = None
-    query: str = ""  # what the task is about; by default its `description`. Items that share its words come first
+    query: str = ""  # the topic of the task; by default its `description`. Items that share its words come first
     categories: Sequence[str] = ()  # only global items with one of these tags
 
 

@@ -32,7 +32,7 @@ USER_PAGE_BYTES = (
 
 
 class Spaces(Protocol):
-    """The storages that one opened memory works with. `kind` says what was opened, where it has no name."""
+    """The storages that one opened memory works with. `kind` names it where it has no name."""
 
     kind: ClassVar[str] = "a project"
 
