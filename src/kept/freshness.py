@@ -37,6 +37,10 @@ _PATH = text.pattern(
     r"(?<![\w/.@-])(?:\.{0,2}/)?[\w@+-][\w@.+-]*(?:/[\w@.+-]+)+|(?<![\w/.@-])[\w+-]+\.[A-Za-z]\w{0,9}\b"
 )
 _CALLED = text.pattern(r"\b([A-Za-z_][\w.]*)\(\)")
+_SO_CALLED = text.pattern(
+    r"\b(?:function|method|class|struct|constant|interface|enum|trait)\s+([A-Za-z_]\w*(?:\.\w+)*)"
+    r"|(?<![\w.])([A-Za-z_]\w*)\s+in\s+`?[\w@./+-]+\.[A-Za-z]\w{0,9}\b"
+)
 _QUOTED = text.pattern(r"`([A-Za-z_][\w.:]*)`")
 _SHAPED = text.pattern(r"\b(?:[A-Za-z_]\w*\.)*(?:[A-Za-z]\w*_\w+|_\w+|[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*)\b")
 _COMMENTS = {True: text.pattern(r"(?m)^[ \t]*#.*$"), False: text.pattern(r"(?m)^[ \t]*//.*$")}  # indented, braced
@@ -166,7 +170,8 @@ def names_in(content: str, files: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the paths and the symbols that a memory names, its files first."""
     paths = [*files, *(found.rstrip(".") for found in _PATH.findall(content))]
     rest = _PATH.sub(lambda found: " " if _is_file(found[0]) else found[0], content)  # x/__init__.py has no __init__
-    symbols = [*_CALLED.findall(rest), *_QUOTED.findall(rest), *_SHAPED.findall(rest)]
+    so_called = [kind or before for kind, before in _SO_CALLED.findall(content)]
+    symbols = [*_CALLED.findall(rest), *_QUOTED.findall(rest), *so_called, *_SHAPED.findall(rest)]
     written = [name.replace("::", ".").strip(".:") for name in symbols]
     return list(dict.fromkeys(paths))[:MOST_NAMES], list(dict.fromkeys(filter(None, written)))[:MOST_NAMES]
 

@@ -83,6 +83,19 @@ def test_another_function_of_the_file_may_change(repository: Repository) -> None
         assert "(greet in src/hello.py has changed since)" in told(memory, PROMPT)
 
 
+@pytest.mark.parametrize(
+    "said", ["The function greet in src/hello.py is never translated", "greet in src/hello.py is slow"]
+)
+def test_a_function_is_known_by_its_bare_name_beside_its_file(repository: Repository, said: str) -> None:
+    with repository.open() as memory:
+        stored = memory.remember(said).memory
+        assert stored is not None
+        repository.commit(src__hello_py=GREETING.replace("Bye", "Good bye"))
+        assert memory.look().standing(stored).state == "fresh"
+        repository.commit(src__hello_py=GREETING.replace("Hello", "Hi"))
+        assert memory.look().standing(stored).note == "greet in src/hello.py has changed since"
+
+
 def test_a_memory_of_a_deleted_file_is_not_told_at_a_prompt_and_waits_in_the_review(repository: Repository) -> None:
     with repository.open() as memory:
         stored = memory.remember(SAID).memory

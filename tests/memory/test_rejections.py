@@ -19,6 +19,11 @@ PARAPHRASES = (
     "Our deploys of the shop always go out on Fridays at noon",
     "On Fridays at noon, deploys of the shop go out.",
     "The shop deploys go out on Fridays at noon.",
+    "Here deploys of the shop go out on Fridays at noon",
+    "_Deploys of the shop go out on Fridays at noon._",
+    "[Deploys of the shop](deploys.md) go out on Fridays at noon",
+    "We decided that deploys of the shop go out on Fridays at noon because traffic is low.",
+    "Please note that deploys of the shop go out on Fridays at noon, as agreed.",
 )
 
 
@@ -88,6 +93,32 @@ def test_what_was_forgotten_does_not_come_back_from_another_file(house: House) -
     assert (receipt.outcome, receipt.reason) == ("refused", "rejected")
     assert receipt.message == "It was forgotten on 2026-03-02 by Ana."
     assert house.live() == [NEIGHBOUR]
+
+
+def test_the_other_sentences_of_a_paragraph_in_a_file_are_kept(house: House) -> None:
+    forgotten(house)
+    file = Source(origin="import", agent="claude", file="notes/other.md")
+    other = "The installer needs the certificate of Karla in Oslo."
+    [receipt] = house.person.remember_many([Draft(content=f"{SAID} {other}", source=file)])
+    assert receipt.memory is not None
+    assert receipt.memory.content == other
+
+
+def test_extraction_brings_back_neither_a_forgotten_statement_nor_a_forgotten_item(house: House) -> None:
+    forgotten(house)
+    notes = house.folder / "p" / "DESIGN.md"
+    kept_item = "Repair the ferry of the harbour."
+    notes.write_text(f"# Plans\n\n- [ ] {SAID}\n- [ ] {kept_item}\n- [ ] Give the pilot of the harbour his keys.\n")
+    house.person.files.extract()
+    items = {one.content: one.ref for one in house.person.files.items()}
+    assert not [said for said in items if "Fridays" in said]
+    assert len(items) == 2
+    house.person.forget(next(ref for said, ref in items.items() if "pilot" in said))
+    notes.write_text(notes.read_text() + "- [ ] Close the crane of the harbour in winter.\n")
+    house.person.files.extract()
+    said = " ".join(one.content for one in house.person.files.items())
+    assert "crane" in said
+    assert "pilot" not in said
 
 
 def test_what_was_forgotten_is_not_confirmed_when_an_agent_stores_it(house: House) -> None:

@@ -28,6 +28,7 @@ from kept.projects.files import read_regular, shown, write_private_file
 from kept.projects.sources import files_below, is_vendored
 from kept.storage.shared import every
 from kept.writing.redact import redact
+from kept.writing.rejections import Rejections
 
 MAX_FILE_BYTES = 1_000_000  # a larger file is data
 BATCH_ROWS = 300
@@ -345,9 +346,14 @@ class _Run:
         hidden = {_mark(one): one.id for one in stored if is_read_again and one.is_forgotten}
         same = _by_mark(before)
         kept: list[int] = []
+        rejections = Rejections(tx)
         for draft in drafts:
-            if draft is not None and not (self._may_be_erased and tx.is_erased(draft.fingerprint)):
-                kept.append(hidden.get(_mark(draft)) or self._put(tx, draft, same.get(_mark(draft), [])))
+            if draft is None or (self._may_be_erased and tx.is_erased(draft.fingerprint)):
+                continue
+            if (known := hidden.get(_mark(draft))) is not None:
+                kept.append(known)
+            elif draft.scope != "items" or not rejections.of(draft):
+                kept.append(self._put(tx, draft, same.get(_mark(draft), [])))
         expired = [one for one in before if one.id not in kept]
         tx.put_many([one.archived("expired", tx.stamp.at) for one in expired], "expire")
         self.done.expired += len(expired)

@@ -235,10 +235,23 @@ def _store_one(
     if not rejected:
         return _kept(tx, ready, memory, alike, known, at)
     if not ready.is_said_now:
-        return _refused("rejected", was_rejected(rejected[0]), ready.redactions)
+        return _stored_rest(tx, ready, memory, known, rejections, at) or _refused(
+            "rejected", was_rejected(rejected[0]), ready.redactions
+        )
     receipt = _kept(tx, ready, as_rejected(memory), (), known, at)
     note = f"{was_rejected(rejected[0])} It is a candidate now, and told to nobody until a person confirms it."
     return replace(receipt, reason="rejected", message=note)
+
+
+def _stored_rest(
+    tx: Transaction, ready: Ready, memory: Memory, known: Known, rejections: Rejections, at: datetime
+) -> Receipt | None:
+    """Store the other sentences of a paragraph in a file, if one of them was rejected; None if none is left."""
+    rest = rejections.left_of(memory.content) if ready.source.origin in ("import", "migration") else ""
+    if ready.is_note or not rest:
+        return None
+    left = replace(memory, content=rest, fingerprint=text.fingerprint(rest))
+    return _kept(tx, ready, left, known.alike(left), known, at)
 
 
 def _is_confirmed(memory: Memory, known: Known, alike: Sequence[Memory]) -> bool:

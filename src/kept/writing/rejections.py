@@ -29,12 +29,20 @@ MIN_SAID_WORDS = 2  # that a statement has at least: "use tabs"
 _RUN = r"[^\W_](?:[\w'’./@+#=%:&-]*[\w%+#])?|[<>]=?"
 _CLAUSE_ENDS = r"[,;.!?:](?:\s|$)|\s[–—-]\s"
 _REASON = r"(?i)\s*\b(?:why|how to apply):"
+# How a statement may begin and end without being another one: markup, an announcement, a reason.
+_LINK = r"\[([^\]\n]{1,300})\]\([^()\n]{0,300}\)"
+_EMPHASIS = r"(?<!\w)_+|_+(?!\w)"
+_ANNOUNCED = (
+    r"(?i)^\W*(?:please\s+)?(?:note|remember|keep in mind|(?:we|i)(?:'ve| have)? (?:decided|agreed)"
+    r"|it (?:was|is) (?:decided|agreed))\s+that\b"
+)
+_BEHIND = r"(?i)[\s,]+(?:because|due to|so that|as (?:agreed|decided|discussed))\b.*"
 _ENDING = r"(?:'s|ies|ing|ed|es|s|e|d|y)$"
 # Words of a sentence that a paraphrase may leave out or change. Those that turn a meaning around are not among them.
 _WEIGHTLESS = frozenset(
     "a an the this that these those it its it's we we're our you your i i'm my he she they their them us me there has "
     "had have having will would just please also too now currently ok okay so then let's is are am was were be been "
-    "being do does did must should shall always actually in at for by with via as every each about per and".split()
+    "being do does did must should shall always actually in at for by with via as every each about per and here".split()
 )
 _RELATIONS = frozenset(
     "before after over under than from to until only if when then instead rather between above below most least".split()
@@ -48,7 +56,8 @@ _WAS = {"forgotten": "forgotten", "overruled": "overruled by another statement",
 @lru_cache(maxsize=512)  # a draft is compared with every rejection
 def skeleton(content: str) -> tuple[str, ...]:
     """Return the words of a statement that a paraphrase keeps, in order; names as they are written."""
-    runs = compiled(_RUN).findall(unmasked(content).replace("’", "'"))
+    plain = compiled(_EMPHASIS).sub("", compiled(_LINK).sub(r"\1", unmasked(content)))
+    runs = compiled(_RUN).findall(plain.replace("’", "'"))
     words: list[str] = []
     is_owned = False  # "the TTL of the cache" is "the cache TTL"
     for place, run in enumerate(runs):
@@ -149,12 +158,17 @@ class Rejections:
         """Return the rejections that a statement runs into. Notes of tasks and summaries make no statement."""
         if memory.tier == "task" or memory.kind == "summary":
             return []
-        same = [one for one in self._known() if one.scope == memory.scope]
+        same = [one for one in self._known() if one.scope in ("memory", memory.scope)]
         return [one for one in same if one.fingerprint == memory.fingerprint or _is_said_in(one, memory.content)]
 
     def are_in(self, content: str) -> bool:
         """Return True if a text, or one of its sentences, makes a rejected statement."""
         return any(one.scope == "memory" and _is_said_in(one, content) for one in self._known())
+
+    def left_of(self, content: str) -> str:
+        """Return the sentences of a text that make no rejected statement; "" for a text of one sentence."""
+        said = text.sentences(content)
+        return " ".join(one for one in said if not self.are_in(one)) if len(said) > 1 else ""
 
     def _known(self) -> list[Rejection]:
         if self._all is None:
@@ -175,9 +189,14 @@ def _is_said_in(rejection: Rejection, content: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _skeletons(content: str) -> tuple[tuple[str, ...], ...]:
-    """Return the skeletons of a text, of its sentences, and of their parts behind a colon."""
+    """Return the skeletons of a text, of its sentences and their parts behind a colon, also without their reasons."""
     parts = [part for said in text.sentences(content) for part in (said, said.partition(": ")[2])]
-    return tuple(dict.fromkeys(map(skeleton, (content, *parts))))
+    return tuple(dict.fromkeys(skeleton(said) for part in (content, *parts) for said in (part, _claim(part))))
+
+
+def _claim(said: str) -> str:
+    """Return a statement without an announcement before it and a reason behind it."""
+    return compiled(_BEHIND).sub("", compiled(_ANNOUNCED).sub("", said))
 
 
 def reject(tx: Transaction, memory: Memory, reason: RejectedAs) -> None:
