@@ -674,7 +674,7 @@ def _tokens(prepared: Prepared) -> set[str]:
 
 
 def holding(space: str, contents: Contents) -> InMemoryStorage:
-    """Return a storage that holds this. Every text is prepared, so that a deadline is for the search alone."""
+    """Return a storage that holds this. Every other text is prepared, so that a deadline is for the search alone."""
     storage, model = InMemoryStorage(space), contents.vector_model
     state = State(
         key=contents.key,
@@ -688,6 +688,8 @@ def holding(space: str, contents: Contents) -> InMemoryStorage:
     for record in contents.records:
         state.table(type(record))[record.id] = record
     storage.state = state
+    known = contents.prepared.items()
+    storage._prepared.update((id, (state.memories[id], tokens)) for id, tokens in known)
     with storage.reading() as reader:
         reader.statistics(())
     return storage
