@@ -264,11 +264,16 @@ function step(by) {
 async function edit(row) {
   if (isCovered() === false && row.matches("[data-row]") && row.checkVisibility() && !detail()?.checkVisibility()) select(row, { opens: true, warn: say });
   await loaded();
-  const at = find("details.edit", detail());
-  if (!at) return;
+  if (!openEdit()) location.href = `${base}/memories?ref=${encodeURIComponent(row.dataset.ref)}#edit`; // it is edited there
+}
+function openEdit() {
+  const at = detail() && find("details.edit", detail());
+  if (!at) return false;
   at.open = true;
   find("textarea", at)?.focus();
+  return true;
 }
+if (location.hash === "#edit") openEdit();
 
 function onRecord(key, row) {
   const { ref, decision, pinned, archived } = row.dataset;
