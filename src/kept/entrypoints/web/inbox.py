@@ -25,6 +25,7 @@ from kept.entrypoints.web.shelf import Shelf
 from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.errors import KeptError
 from kept.memory import Kept
+from kept.memory.judge_lists import JudgeList
 from kept.memory.reviews import ReviewFinding
 from kept.model import GLOBAL, KINDS, Memory, Session
 
@@ -178,7 +179,7 @@ def inbox(
         return draw_detail(request, "decision.html", project, memory, one=_decision(memory, chosen, found), **about)
     listed = found[page * PAGE : (page + 1) * PAGE]
     chosen = chosen or next(iter(listed), None)
-    asked = memory.proposals(session or None) if tab == JUDGE else None
+    asked = _asked(memory, session, reviewed) if tab == JUDGE else None
     return draw_page(
         request,
         "inbox",
@@ -198,6 +199,12 @@ def inbox(
         **_pages(root, tab, page, len(found)),
         **about,
     )
+
+
+def _asked(memory: Kept, session: str, reviewed: Reviewed) -> JudgeList | None:
+    """Return the list of a session, or of the first that waits; None if none does."""
+    name = session or next((one.name for one, _ in reviewed.waiting), "")
+    return memory.proposals(name) if name else None
 
 
 def _first_tab(numbers: Mapping[str, int]) -> TabName:
