@@ -226,8 +226,15 @@ def _pages(root: str, tab: str, page: int, number: int) -> dict[str, str]:
 
 
 def _row(one: ReviewFinding, link: str, is_current: bool) -> dict[str, Any]:
-    keys = {key: decision for _, decision, key in _choices(one)}
-    return {"finding": one, "link": link, "is_current": is_current, "decision": str(one.proposed), "keys": keys}
+    proposed = one.proposed
+    return {
+        "finding": one,
+        "link": link,
+        "is_current": is_current,
+        "decision": str(proposed),
+        "proposal": VERBS[proposed.action].format(ref=proposed.ref, by=proposed.by),
+        "keys": {key: decision for _, decision, key in _choices(one)},
+    }
 
 
 @router.get("/p/{project}/erase")
