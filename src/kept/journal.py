@@ -230,17 +230,9 @@ def as_before(
     if `existed` says that it had been there before.
     """
     erased = erasures(reversed(later))
-    fields: dict[str, dict[str, Any]] = {}
-    nouns: dict[str, type[Record]] = {}
     telling = [event for event in later if event.changed is not None and not _is_erased_by(erased, event)]
     unborn = _begun_by(telling)
-    for event in telling:
-        subject = event.subject
-        if subject in unborn:
-            continue
-        if subject not in fields:
-            fields[subject], nouns[subject] = wire(present.get(subject)), noun_of(event)
-        fields[subject] |= {name: before for name, (before, _) in (event.changed or {}).items()}
+    fields, nouns = _fields_before(present, [event for event in telling if event.subject not in unborn])
     found = {subject: one for subject, one in present.items() if subject not in fields and subject not in unborn}
     found |= {
         subject: msgspec.convert(_given(then), nouns[subject])
@@ -248,6 +240,20 @@ def as_before(
         if then.get("id") is not None
     }
     return {subject: record for subject, record in found.items() if subject not in erased or existed(subject)}
+
+
+def _fields_before(
+    present: Mapping[str, Record], events: Sequence[Event]
+) -> tuple[dict[str, dict[str, Any]], dict[str, type[Record]]]:
+    """Return the fields and the noun of each subject of these events, which are given newest first, before them."""
+    fields: dict[str, dict[str, Any]] = {}
+    nouns: dict[str, type[Record]] = {}
+    for event in events:
+        subject = event.subject
+        if subject not in fields:
+            fields[subject], nouns[subject] = wire(present.get(subject)), noun_of(event)
+        fields[subject] |= {name: before for name, (before, _) in (event.changed or {}).items()}
+    return fields, nouns
 
 
 def _begun_by(events: Sequence[Event]) -> set[str]:

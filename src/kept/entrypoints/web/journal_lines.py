@@ -51,13 +51,7 @@ class Journal(Struct, frozen=True, kw_only=True):
 
 def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before: int) -> Journal:
     """Return the lines before an event, or the newest ones."""
-    end, first = before - 1 if before else memory.look().last_event(), 1
-    if wanted.day is not None:
-        start = _moment(wanted.day, memory)
-        first = activity.events_before(memory, start) + 1
-        end = min(end, activity.events_before(memory, start + timedelta(days=1)))
-    if wanted.who or wanted.what:
-        end = activity.newest_of(memory, wanted.takes, end)
+    first, end = _span(memory, activity, wanted, before)
     lines: list[dict[str, Any]] = []
     last, before_that = end + 1, ""
     for group in _groups(memory, first, end):
@@ -70,6 +64,18 @@ def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before:
             lines.append(_line(shelf, chosen))
         last, before_that = group[-1].seq, group[0].group
     return Journal(lines=lines, older=last if last > first else 0)
+
+
+def _span(memory: Kept, activity: Activity, wanted: Wanted, before: int) -> tuple[int, int]:
+    """Return the first and the last event that may be wanted."""
+    end, first = before - 1 if before else memory.look().last_event(), 1
+    if wanted.day is not None:
+        start = _moment(wanted.day, memory)
+        first = activity.events_before(memory, start) + 1
+        end = min(end, activity.events_before(memory, start + timedelta(days=1)))
+    if wanted.who or wanted.what:
+        end = activity.newest_of(memory, wanted.takes, end)
+    return first, end
 
 
 def _moment(day: date, memory: Kept) -> datetime:
