@@ -201,10 +201,10 @@ def inbox(
     )
 
 
-def _asked(memory: Kept, session: str, reviewed: Reviewed) -> JudgeList | None:
-    """Return the list of a session, or of the first that waits; None if none does."""
+def _asked(memory: Kept, session: str, reviewed: Reviewed) -> JudgeList:
+    """Return the list of a session, or of the first that waits; an empty one if none does."""
     name = session or next((one.name for one, _ in reviewed.waiting), "")
-    return memory.proposals(name) if name else None
+    return memory.proposals(name) if name else JudgeList()
 
 
 def _first_tab(numbers: Mapping[str, int]) -> TabName:
