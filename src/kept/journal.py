@@ -230,22 +230,36 @@ def as_before(
     if `existed` says that it had been there before.
     """
     erased = erasures(reversed(later))
-    fields: dict[str, dict[str, Any]] = {}
-    nouns: dict[str, type[Record]] = {}
-    for event in later:
-        subject = event.subject
-        if event.changed is None or _is_erased_by(erased, event):
-            continue
-        if subject not in fields:
-            fields[subject], nouns[subject] = wire(present.get(subject)), noun_of(event)
-        fields[subject] |= {name: before for name, (before, _) in event.changed.items()}
-    found = {subject: record for subject, record in present.items() if subject not in fields}
+    telling = [event for event in later if event.changed is not None and not _is_erased_by(erased, event)]
+    unborn = _begun_by(telling)
+    fields, nouns = _fields_before(present, [event for event in telling if event.subject not in unborn])
+    found = {subject: one for subject, one in present.items() if subject not in fields and subject not in unborn}
     found |= {
         subject: msgspec.convert(_given(then), nouns[subject])
         for subject, then in fields.items()
         if then.get("id") is not None
     }
     return {subject: record for subject, record in found.items() if subject not in erased or existed(subject)}
+
+
+def _fields_before(
+    present: Mapping[str, Record], events: Sequence[Event]
+) -> tuple[dict[str, dict[str, Any]], dict[str, type[Record]]]:
+    """Return the fields and the noun of each subject of these events, which are given newest first, before them."""
+    fields: dict[str, dict[str, Any]] = {}
+    nouns: dict[str, type[Record]] = {}
+    for event in events:
+        subject = event.subject
+        if subject not in fields:
+            fields[subject], nouns[subject] = wire(present.get(subject)), noun_of(event)
+        fields[subject] |= {name: before for name, (before, _) in (event.changed or {}).items()}
+    return fields, nouns
+
+
+def _begun_by(events: Sequence[Event]) -> set[str]:
+    """Return the subjects that did not exist before these events, which are given newest first."""
+    ids = {event.subject: event.changed["id"][0] for event in events if event.changed and "id" in event.changed}
+    return {subject for subject, before in ids.items() if before is None}
 
 
 def _is_erased_by(erased: Mapping[str, int], event: Event) -> bool:

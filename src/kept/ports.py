@@ -321,6 +321,9 @@ class Reader(Messages, VectorReader, Protocol):
         of equals the newest. Of a handle that many memories have, the newest COMMON_HANDLE count.
         """
 
+    def prepared(self, ids: Sequence[int]) -> dict[int, Prepared]:
+        """Return the prepared tokens of these memories as the index has them, by id."""
+
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
         """Words of the index with this prefix, in order: corrections for a misspelt or unfinished word."""
 

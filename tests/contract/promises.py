@@ -43,7 +43,7 @@ from kept.ports import (
     VectorState,
     Where,
 )
-from kept.storage.shared import RECEIPTS_KEPT
+from kept.storage.shared import RECEIPTS_KEPT, prepare
 from tests.builders import START, memory, stamp
 
 
@@ -597,6 +597,19 @@ def promise_the_vocabulary_can_be_walked(bench: Bench) -> None:
         assert not words & set(text.words("kubeconfig"))
         assert all(word.startswith("kube") for word in words)
         assert len(reader.vocabulary("", limit=2)) == 2
+
+
+def promise_the_index_gives_the_tokens_of_memories_back(bench: Bench) -> None:
+    """C12: the same tokens as the memory has now, of every shelf; of those that exist."""
+    storage = bench.open()
+    kept_one, gone, changed = (add(storage, content) for content in ("kubectl apply", "kubeconfig", "helm upgrade"))
+    with storage.writing(stamp()) as tx:
+        gone = tx.put(archived(gone, "forgotten"), "forget")
+        changed = tx.put(replace(changed, content="helm rollback", tags=("Deploy",)), "revise")
+    with storage.reading() as reader:
+        found = reader.prepared([kept_one.id, gone.id, changed.id, 999])
+        assert reader.prepared([]) == {}
+    assert found == {one.id: prepare(one) for one in (kept_one, gone, changed)}
 
 
 # Transactions -------------------------------------------------------------------------------------

@@ -6,11 +6,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kept
+from kept.entrypoints.hook.folder import HookFolder
 from kept.memory import deliver
 from tests.http.conftest import KEY, Server, serving
 
@@ -58,18 +62,47 @@ def sign_in(page: Any, server: Server) -> None:
     page.wait_for_url("**/p/web-app/saw")
 
 
-@pytest.fixture
-def page(browser: Any, filled: Server) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+@cache
+def visit(server: Server) -> dict[str, str]:
+    """The cookie of a visit that is shared by the tests of a server."""
+    name, _, value = server.sign_in().partition("=")
+    return {"name": name, "value": value, "url": server.address}
+
+
+def signed_in(browser: Any, server: Server, **more: Any) -> Any:
+    """A tab with a context of its own, in a visit that has begun already. A fault in it fails the test."""
+    context = browser.new_context(**more)
     context.set_default_timeout(15_000)
+    context.add_cookies([visit(server)])
     opened = context.new_page()
-    sign_in(opened, filled)
-    complaints: list[str] = []
-    opened.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("pageerror", lambda error: COMPLAINTS.append(str(error)))
+    return opened
+
+
+COMPLAINTS: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _without_a_complaint() -> Iterator[None]:
+    COMPLAINTS.clear()
+    yield
+    assert COMPLAINTS == []
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any, filled: Server) -> Iterator[Any]:
+    opened = signed_in(browser, filled, viewport={"width": 1440, "height": 900})
+    opened.on("console", lambda said: COMPLAINTS.append(said.text) if said.type == "error" else None)
     yield opened
-    context.close()
-    assert complaints == []
+    opened.context.close()
+
+
+@pytest.fixture
+def page(tab: Any, filled: Server) -> Any:
+    """The tab of this module at its first view, as if nothing had been done in it."""
+    open_view(tab, filled, "saw")
+    tab.evaluate("sessionStorage.clear()")
+    return tab
 
 
 def test_the_address_with_a_code_signs_in_and_leaves_no_trace(browser: Any, tmp_path: Path) -> None:
@@ -136,11 +169,7 @@ def done(page: Any, text: str = "") -> None:
 
 
 def at_width(browser: Any, server: Server, width: int, **more: Any) -> Any:
-    context = browser.new_context(viewport={"width": width, "height": 844 if width < 500 else 800}, **more)
-    context.set_default_timeout(15_000)
-    page = context.new_page()
-    sign_in(page, server)
-    return page
+    return signed_in(browser, server, viewport={"width": width, "height": 844 if width < 500 else 800}, **more)
 
 
 WIDTHS = (1440, 1024, 390)
@@ -300,8 +329,7 @@ def test_on_a_phone_a_row_opens_its_detail_and_back_returns_to_the_same_row(brow
 
 def test_a_refused_save_keeps_the_text_with_and_without_scripts(browser: Any, many: Server) -> None:
     for is_scripted in (True, False):
-        page = browser.new_context(java_script_enabled=is_scripted).new_page()
-        sign_in(page, many)
+        page = signed_in(browser, many, java_script_enabled=is_scripted)
         page.goto(f"{many.address}/p/web-app/memories")
         if is_scripted:
             listening(page)
@@ -319,7 +347,8 @@ def test_a_refused_save_keeps_the_text_with_and_without_scripts(browser: Any, ma
 
 def test_a_restart_of_the_server_keeps_tabs_text_and_the_visit(browser: Any, tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        page = at_width(browser, server, 1440)
+        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+        sign_in(page, server)
         open_view(page, server, "memories")
         page.keyboard.press("e")
         page.locator("textarea[name=content]").fill("The build runs on Node 24.")
@@ -364,7 +393,8 @@ def test_search_finds_parts_of_words_and_exact_phrases_and_marks_what_an_agent_g
 def test_filters_apply_when_chosen_show_counts_and_sort(page: Any, filled: Server) -> None:
     with filled.memory() as memory:
         best = memory.remember("The best rated thing is a lamp.").ref
-        memory.reinforce(str(best))
+        for _ in range(5):  # more than any other here
+            memory.reinforce(str(best))
     open_view(page, filled, "memories")
     kinds = page.get_by_label("Kind").first
     number = kinds.locator("option", has_text="decision").inner_text()
@@ -378,103 +408,287 @@ def test_filters_apply_when_chosen_show_counts_and_sort(page: Any, filled: Serve
     page.locator(f'.rows li:first-child [data-ref="{best}"]').first.wait_for()
 
 
-def inbox_memory(server: Server) -> None:
-    """Contradictions, duplicates and unconfirmed memories of one session."""
-    with server.memory() as memory:
-        for one in ("Mongo", "Redis", "Kafka"):
-            memory.remember(f"We use {one} for the {one.lower()} cache service.", kind="decision")
-            memory.remember(f"We do not use {one} for the {one.lower()} cache service.", kind="decision")
+OLD = timedelta(days=5)
+PROMPTS = ("which cache service do we use: mongo?", "zzyzx quux", "do we use kafka for the kafka cache service?")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_key_of_the_inbox_decides_about_the_row_with_the_ring(browser: Any, tmp_path: Path, width: int) -> None:
-    with serving(tmp_path) as server:
-        inbox_memory(server)
-        page = at_width(browser, server, width)
-        open_view(page, server, "inbox?tab=conflict")
-        number = page.locator("[data-row]").count()
-        assert number >= 3
-        page.keyboard.press("j")
-        page.keyboard.press("j")
-        for key in ("a", "1", "2", "3", "x"):
-            before = state(server)
-            ref = ring(page)
-            decision = page.locator(f'[data-row][data-ref="{ref}"]').get_attribute("data-decision")
-            page.keyboard.press(key)
-            done(page)
-            assert page.locator("[data-row]").count() == number - 1
-            after = state(server)
-            pair = set(re.findall(r"\d+", str(decision)))
-            gone = {one for one in changed(before, after) if after[one][2] == "archived"}
-            assert changed(before, after) <= pair, (key, decision)
-            assert len(gone) == (0 if key == "3" else 1), key
-            if key == "x":
-                assert gone == {ref}
-            page.keyboard.press("u")
-            done(page, "Undone")
-            assert state(server) == before
-            page.locator(f'[data-row][data-ref="{ref}"]').focus()
-        before = state(server)
-        page.keyboard.press("s")
-        assert state(server) == before, "later changes nothing"
-        if width > 800:
-            boxes = [page.locator(one).bounding_box() for one in (".queue", "#detail")]
-            assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"], "two columns"
-        page.context.close()
+@pytest.fixture(scope="module")
+def deciding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with contradictions, findings of a conversation, and a session that was given several texts.
 
-
-def test_several_decisions_are_one_change_with_one_undo(browser: Any, tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        inbox_memory(server)
-        page = at_width(browser, server, 1024)
-        open_view(page, server, "inbox?tab=conflict")
-        number = int(page.locator(".tabs [aria-current] .count").inner_text())
-        assert number == page.locator("[data-row]").count()
-        page.keyboard.press("Space")
-        page.keyboard.press("j")
-        page.keyboard.press("Space")
-        before = state(server)
-        page.keyboard.press("a")
-        done(page, "2 memories are")
-        assert int(page.locator(".tabs [aria-current] .count").inner_text()) == number - 2
-        page.keyboard.press("u")
-        done(page, "Undone")
-        assert state(server) == before
-        page.context.close()
-
-
-def test_the_findings_of_a_session_are_judged_with_one_key_each(browser: Any, tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
+    Every test of it takes back what it did.
+    """
+    folder = tmp_path_factory.mktemp("deciding")
+    (folder / "web-app" / ".git").mkdir(parents=True)
+    with kept.open(project=folder / "web-app", home=folder / "home", clock=lambda: datetime.now(UTC) - OLD) as memory:
+        memory.remember("The first build ran on Node 18.")
+    HookFolder(folder / "home").prepare()
+    HookFolder(folder / "home").note_failure({"agent": "claude-code", "event": "UserPromptSubmit"}, "the disk is full")
+    with serving(folder) as server:
         with server.memory() as memory:
+            for one in ("Mongo", "Redis", "Kafka"):
+                for said in ("use", "do not use"):
+                    text = f"We {said} {one} for the {one.lower()} cache service."
+                    memory.remember(text, kind="decision", session="noon")
             session = memory.session("monday", agent="claude")
             session.append("user", "Amounts are integers in cents, the ledger refuses floats.")
             session.append("user", "For the file names we should take the customer number, not the name.")
             session.append("user", "Retries are limited to 3 attempts, the carrier bans us otherwise.")
             session.finish()
-            listed = memory.proposals().statements
-        assert len(listed) >= 3
-        page = at_width(browser, server, 1440)
-        open_view(page, server, "inbox?tab=judge")
-        before = state(server)
-        page.keyboard.press("a")
-        page.keyboard.press("d")
-        page.keyboard.press("e")
-        page.keyboard.press("End")
-        page.keyboard.type(" This was added.")
-        page.keyboard.press("Escape")
-        page.keyboard.press("a")
-        assert state(server) == before, "nothing changes before the list is settled"
-        page.locator("[data-row]").first.focus()
-        page.keyboard.press("Enter")
+            listener = deliver.Listener(session="tuesday", event="UserPromptSubmit")
+            for prompt in PROMPTS:
+                memory.deliveries.for_prompt(prompt, listener)
+            (folder / "web-app" / "notes.md").write_text("TODO: rotate the keys\n\nTODO: drop the old table\n")
+            memory.files.extract([folder / "web-app" / "notes.md"])
+            memory.task("KEYS", description="Rotate the keys")
+            memory.task("TABLE", description="Drop the old table")
+        yield server
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_key_of_the_inbox_decides_about_the_row_with_the_ring(browser: Any, deciding: Server, width: int) -> None:
+    page = at_width(browser, deciding, width)
+    open_view(page, deciding, "inbox?tab=conflict")
+    number = page.locator("[data-row]").count()
+    assert number >= 3
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    for key in ("a", "1", "2", "3", "x"):
+        before = state(deciding)
+        ref = ring(page)
+        decision = page.locator(f'[data-row][data-ref="{ref}"]').get_attribute("data-decision")
+        page.keyboard.press(key)
         done(page)
-        after = state(server)
-        kept_ref, dropped, edited = (one.ref for one in listed[:3])
-        assert (after[kept_ref][2], after[dropped][2]) == ("confirmed", "archived")
-        assert after[edited][0].endswith("This was added.")
+        assert page.locator("[data-row]").count() == number - 1
+        after = state(deciding)
+        pair = set(re.findall(r"\d+", str(decision)))
+        gone = {one for one in changed(before, after) if after[one][2] == "archived"}
+        assert changed(before, after) <= pair, (key, decision)
+        assert len(gone) == (0 if key == "3" else 1), key
+        if key == "x":
+            assert gone == {ref}
         page.keyboard.press("u")
         done(page, "Undone")
-        assert state(server) == before
-        page.context.close()
+        assert state(deciding) == before
+        page.locator(f'[data-row][data-ref="{ref}"]').focus()
+    before = state(deciding)
+    page.keyboard.press("s")
+    assert state(deciding) == before, "later changes nothing"
+    if width > 800:
+        boxes = [page.locator(one).bounding_box() for one in (".queue", "#detail")]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"], "two columns"
+    page.context.close()
+
+
+def test_several_decisions_are_one_change_with_one_undo(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1024)
+    open_view(page, deciding, "inbox?tab=conflict")
+    number = int(page.locator(".tabs [aria-current] .count").inner_text())
+    assert number == page.locator("[data-row]").count()
+    page.keyboard.press("Space")
+    page.keyboard.press("j")
+    page.keyboard.press("Space")
+    before = state(deciding)
+    page.keyboard.press("a")
+    done(page, "2 memories are")
+    assert int(page.locator(".tabs [aria-current] .count").inner_text()) == number - 2
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert state(deciding) == before
+    page.context.close()
+
+
+def test_the_findings_of_a_session_are_judged_with_one_key_each(browser: Any, deciding: Server) -> None:
+    with deciding.memory() as memory:
+        listed = memory.proposals().statements
+    assert len(listed) >= 3
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "inbox?tab=judge")
+    before = state(deciding)
+    page.keyboard.press("a")
+    page.keyboard.press("d")
+    page.keyboard.press("e")
+    page.keyboard.press("End")
+    page.keyboard.type(" This was added.")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    assert state(deciding) == before, "nothing changes before the list is settled"
+    page.locator("[data-row]").first.focus()
+    page.keyboard.press("Enter")
+    done(page)
+    after = state(deciding)
+    kept_ref, dropped, edited = (one.ref for one in listed[:3])
+    assert (after[kept_ref][2], after[dropped][2]) == ("confirmed", "archived")
+    assert after[edited][0].endswith("This was added.")
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert state(deciding) == before
+    page.context.close()
+
+
+def test_w_marks_a_finding_as_wrong_and_shift_a_keeps_all_that_are_open(browser: Any, deciding: Server) -> None:
+    with deciding.memory() as memory:
+        listed = memory.proposals().proposals
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "inbox?tab=judge")
+    before = state(deciding)
+    page.keyboard.press("s")
+    page.keyboard.press("w")
+    page.keyboard.press("A")
+    assert state(deciding) == before, "nothing changes before the list is settled"
+    page.locator("[data-row]").first.focus()
+    page.keyboard.press("Enter")
+    done(page)
+    after = state(deciding)
+    assert after[listed[1].ref][2] == "archived"
+    assert {after[one.ref][2] for one in (listed[0], *listed[2:])} == {"confirmed"}
+    assert changed(before, after) >= {one.ref for one in listed}
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert state(deciding) == before
+    page.context.close()
+
+
+def test_shift_a_decides_the_same_for_all_of_a_session_and_for_nothing_else(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "inbox?tab=conflict")
+    button = page.get_by_role("button", name="Do the same for all 3 of this session")
+    button.wait_for()
+    decided = str(button.get_attribute("data-decisions"))
+    page.locator("[data-row]").first.focus()
+    before = state(deciding)
+    page.keyboard.press("A")
+    done(page, "3 memories are")
+    after = state(deciding)
+    gone = {ref for ref in changed(before, after) if after[ref][2] == "archived"}
+    assert len(gone) == 3
+    assert changed(before, after) <= set(re.findall(r"\d+", decided))
+    assert page.locator("[data-row]").count() == 0
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert state(deciding) == before
+    page.context.close()
+
+
+def test_the_brackets_walk_through_what_a_session_was_given_and_r_asks_again(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "saw?session=tuesday")
+    heading = page.locator(".prompt h2")
+    assert heading.inner_text() == PROMPTS[2]
+    for key, prompt in (("[", PROMPTS[1]), ("[", PROMPTS[0]), ("]", PROMPTS[1])):
+        page.keyboard.press(key)
+        page.locator(".prompt h2", has_text=prompt).wait_for()
+        listening(page)
+    assert "was given: no memory that may be told fits it" in page.locator(".figure").inner_text()
+    page.keyboard.press("[")
+    page.locator(".prompt h2", has_text=PROMPTS[0]).wait_for()
+    listening(page)
+    page.keyboard.press("r")
+    page.locator("#now").wait_for()
+    assert page.locator(".prompt h2").inner_text() == PROMPTS[0], "the same prompt again"
+    assert "receipt=r1&" in page.url
+    page.context.close()
+
+
+def test_a_failed_hook_is_told_in_the_first_view(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1024)
+    open_view(page, deciding, "saw")
+    page.get_by_text("1 hook call has failed lately").click()
+    assert page.get_by_text("claude-code UserPromptSubmit").is_visible()
+    assert page.get_by_text("the disk is full").is_visible()
+    page.context.close()
+
+
+def test_the_keys_act_on_the_row_with_the_ring_in_the_first_view(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "saw?session=tuesday")
+    row = page.locator("summary[data-row]").nth(1)
+    row.focus()
+    ref = ring(page)
+    for key, place in {"p": 2, "+": 4, "-": 4}.items():
+        before = state(deciding)
+        page.keyboard.press(key)
+        done(page, ref)
+        after = state(deciding)
+        assert changed(before, after) == {ref}, key
+        assert before[ref][place] != after[ref][place], key
+        page.keyboard.press("u")
+        done(page, "Undone")
+        assert state(deciding) == before
+        page.locator(f'summary[data-row][data-ref="{ref}"]').focus()
+    page.keyboard.press("e")
+    page.wait_for_url(f"**/memories?ref={ref}*")
+    page.locator("textarea[name=content]").wait_for()
+    assert page.locator("textarea[name=content]").input_value() == state(deciding)[ref][0]
+    page.context.close()
+
+
+def test_the_keys_of_knowledge_open_a_task_and_act_on_the_statement_with_the_ring(
+    browser: Any, deciding: Server
+) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "knowledge")
+    page.locator("[data-row]").first.focus()
+    for key in ("j", "k"):
+        page.keyboard.press(key)
+        name = page.locator('[data-row][aria-current="true"]').get_attribute("data-name")
+        page.locator("#detail .ref, #detail .mono", has_text=str(name)).first.wait_for()
+        assert f"task={name}" in page.url
+    page.locator(".items [data-row]").nth(1).focus()
+    ref = ring(page)
+    before = deciding.get(f"/memories/{ref}")
+    others = {one: deciding.get(f"/memories/{one}") for one in (str(int(ref) - 1), str(int(ref) + 1))}
+    page.keyboard.press("x")
+    done(page, ref)
+    assert page.locator(f'.items [data-ref="{ref}"]').count() == 0
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert deciding.get(f"/memories/{ref}")["status"] == before["status"]
+    assert {one: deciding.get(f"/memories/{one}") for one in others} == others
+    page.context.close()
+
+
+def test_n_opens_the_form_for_a_new_memory_which_is_then_shown(page: Any, filled: Server) -> None:
+    open_view(page, filled, "memories")
+    before = state(filled)
+    page.keyboard.press("n")
+    page.wait_for_url("**new=1*")
+    page.locator("textarea[name=content]").fill("The mirror of the registry is asked first.")
+    page.get_by_role("button", name="Keep this").click()
+    page.locator("#detail .statement", has_text="The mirror of the registry").wait_for()
+    (ref,) = changed(before, state(filled))
+    assert f"ref={ref}" in page.url
+
+
+def test_the_slider_shows_the_memories_of_an_earlier_day(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "memories")
+    number = page.locator("[data-row]").count()
+    slider = page.get_by_label("Drag to an earlier day")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**as_of=*")
+    page.get_by_role("heading", name="1 memory", exact=True).wait_for()
+    assert page.locator("[data-row] p").all_inner_texts() == ["The first build ran on Node 18."]
+    page.get_by_label("Drag to an earlier day").focus()
+    page.keyboard.press("End")
+    page.locator("[data-row]").nth(number - 1).wait_for()
+    assert "as_of" not in page.url
+    page.context.close()
+
+
+def test_a_day_of_the_year_opens_its_journal(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "timeline")
+    day = (datetime.now(UTC) - OLD).astimezone().date()
+    page.locator(f'.of-writes a[href*="day={day}"]').click()
+    page.wait_for_url(f"**day={day}*")
+    listening(page)
+    lines = page.locator(".events li").all_inner_texts()
+    assert len(lines) == 1
+    assert "The first build ran on Node 18." in lines[0]
+    page.context.close()
 
 
 def test_stored_text_is_text(page: Any, filled: Server) -> None:
@@ -546,28 +760,24 @@ def test_a_foreign_page_and_a_forged_mark_change_nothing(page: Any, filled: Serv
 def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
     browser: Any, filled: Server, width: int, theme: str, tmp_path: Path
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=theme)
-    page = context.new_page()
-    sign_in(page, filled)
+    page = signed_in(browser, filled, viewport={"width": width, "height": 800}, color_scheme=theme)
     script = (Path(AXE.__file__).parent / "axe.min.js").read_text("utf-8")
     more = ("memories?new=1", "inbox?tab=judge", "timeline?what=written")
     for view in (*VIEWS.values(), *more):
         page.goto(f"{filled.address}/p/web-app/{view}{'?q=refresh+token' if view == 'memories' else ''}")
         page.evaluate(f"() => {{ {script} }}")
-        found = page.evaluate("() => axe.run()")["violations"]
+        found = page.evaluate("() => axe.run({ resultTypes: ['violations'] })")["violations"]
         grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
         assert grave == [], view
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{view} is wider than the screen"
-    context.close()
+    page.context.close()
 
 
 def test_a_phone_shows_the_project_and_its_switcher_and_no_keys(browser: Any, filled: Server) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 800}, has_touch=True)
-    page = context.new_page()
-    sign_in(page, filled)
+    page = signed_in(browser, filled, viewport={"width": 360, "height": 800}, has_touch=True)
     for view in VIEWS.values():
         page.goto(f"{filled.address}/p/web-app/{view}")
         assert page.locator("kbd:visible").count() == 0, view
         page.locator(".topbar summary").click()
         page.locator(".topbar").get_by_role("link", name="web-app").wait_for()
-    context.close()
+    page.context.close()

@@ -510,6 +510,16 @@ def test_what_a_hook_gave_is_listed_at_once_with_its_moment_and_reason(tmp_path:
         assert "was given: no memory that may be told fits it" in nothing.body.decode()
 
 
+def test_the_list_to_judge_is_empty_where_no_conversation_waits(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            memory.remember("We use Express for the gateway service.", kind="decision")
+            memory.remember("We do not use Express for the gateway service.", kind="decision")
+        answer = server.ask("GET", "/p/web-app/inbox?tab=judge", headers={"Cookie": server.sign_in()}, key=None)
+        assert answer.status == 200
+        assert "No conversation waits for a judge" in answer.body.decode()
+
+
 @pytest.mark.parametrize("coverage", [0.0, 0.25, 1.0])
 def test_the_page_reads_coverage_back_as_the_score_has_it(coverage: float) -> None:
     assert words.reason("coverage", coverage_factor(coverage), None, {}) == f"{coverage:.0%} of what was asked"

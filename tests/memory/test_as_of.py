@@ -11,6 +11,9 @@ from mcp import Client
 import kept
 from kept.entrypoints.mcp.server import ServerOptions, build
 from kept.errors import InvalidInput
+from kept.model import Memory
+from kept.ports import Prepared
+from kept.storage import inmemory
 from tests.builders import START, FakeClock
 from tests.cli.shell import Shell
 from tests.mcp.conversation import said
@@ -115,3 +118,29 @@ def test_a_moment_to_come_is_now_and_the_past_has_no_links(clock: FakeClock, tmp
         assert [hit.content for hit in memory.recall("deploys shop", as_of=later)] == [THEN]
         with pytest.raises(InvalidInput, match="as_of and follow"):
             memory.recall("deploys shop", as_of=later, follow=True)
+
+
+def test_only_texts_that_changed_since_are_prepared_for_a_question_about_the_past(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "app").mkdir()
+    with kept.open(project=tmp_path / "app", home=tmp_path / "home", clock=clock) as memory:
+        memory.remember_many([kept.Draft(content=f"The queue {n} keeps messages for {n + 2} days.") for n in range(30)])
+        clock.advance(days=1)
+        then = clock()
+        clock.advance(days=1)
+        memory.revise("3", "The queue 2 is gone.")
+        memory.pin("4")
+        memory.forget("5")
+        memory.remember("The queue 30 is new.")
+        seen: list[str] = []
+        prepare = inmemory.prepare
+
+        def noted(one: Memory) -> Prepared:
+            seen.append(one.content)
+            return prepare(one)
+
+        monkeypatch.setattr(inmemory, "prepare", noted)
+        found = memory.recall("queue messages days", limit=50, as_of=then)
+    assert {"3", "4", "5"} <= {hit.memory.ref for hit in found.hits}
+    assert seen == ["The queue 2 keeps messages for 4 days."]

@@ -6,6 +6,7 @@ nothing is noted of such a question; erased text stays erased; who may read, and
 decided by the present.
 """
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import chain
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from kept.ports import ANYWHERE, Reader, Storage
 from kept.recall import Request
 from kept.recall.candidates import Latencies
 from kept.storage import open_contents
-from kept.storage.shared import Contents
+from kept.storage.shared import Contents, has_tokens_of
 
 ALL = 2**31 - 1
 DEADLINE_MS = 10_000  # a storage in memory scans: an answer about the past may take longer than one for an agent
@@ -78,8 +79,10 @@ def _storage_as_of(storage: Storage, at: datetime, *, with_messages: bool) -> St
 
 def _contents_as_of(reader: Reader, at: datetime) -> Contents:
     foundation = reader.foundation()
-    contents = Contents(key=foundation.key, tombstones=set(foundation.tombstones), records=records_as_of(reader, at))
-    _add_vectors(contents, reader)
+    present = reader.select(ANYWHERE, limit=ALL)
+    records = _taken_back(reader, present, at)
+    contents = Contents(key=foundation.key, tombstones=set(foundation.tombstones), records=records)
+    _add_known(contents, reader, {one.id: one for one in present})
     for task in (one for one in contents.records if isinstance(one, Task)):  # a briefing says where a task came from
         contents.events += [event for event in reader.events(subject=task.subject) if event.at <= at]
     return contents
@@ -87,8 +90,12 @@ def _contents_as_of(reader: Reader, at: datetime) -> Contents:
 
 def records_as_of(reader: Reader, at: datetime) -> list[Record]:
     """Return all records of a space as they were at that moment."""
+    return _taken_back(reader, reader.select(ANYWHERE, limit=ALL), at)
+
+
+def _taken_back(reader: Reader, memories: Iterable[Memory], at: datetime) -> list[Record]:
     small = chain.from_iterable(reader.all(noun) for noun in SMALL_NOUNS)
-    present = {record.subject: record for record in chain(reader.select(ANYWHERE, limit=ALL), small)}
+    present = {record.subject: record for record in chain(memories, small)}
     later = reader.events(later_than=at, newest_first=True)
     then = journal.as_before(present, later, lambda subject: _existed(reader, subject, at))
     return [_known_then(record, reader.space, at) for record in then.values()]
@@ -106,15 +113,14 @@ def _known_then(record: Record, space: str, at: datetime) -> Record:
     return replace(record, space=space, last_used_at=None if is_later else record.last_used_at)
 
 
-def _add_vectors(contents: Contents, reader: Reader) -> None:
-    """Add the vectors of texts that have not changed since."""
+def _add_known(contents: Contents, reader: Reader, now: Mapping[int, Memory]) -> None:
+    """Add the tokens and vectors that the present has of texts that have not changed since."""
+    then = [(one, now[one.id]) for one in contents.records if isinstance(one, Memory) and one.id in now]
+    contents.prepared = reader.prepared([one.id for one, today in then if has_tokens_of(one, today)])
     contents.vector_model = reader.vector_state().model
-    if contents.vector_model is None:
-        return
-    now = {one.id: one.fingerprint for one in reader.select(ANYWHERE, limit=ALL)}
-    then = [one for one in contents.records if isinstance(one, Memory)]
-    same = [one.id for one in then if now.get(one.id) == one.fingerprint]
-    contents.vectors = {id: (now[id], vector) for id, vector in reader.vectors(same).items()}
+    if contents.vector_model is not None:
+        same = {one.id: one.fingerprint for one, today in then if one.fingerprint == today.fingerprint}
+        contents.vectors = {id: (same[id], vector) for id, vector in reader.vectors([*same]).items()}
 
 
 def _add_messages(contents: Contents, reader: Reader, at: datetime) -> None:

@@ -18,7 +18,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct, field
 
-from kept import bm25, journal, text, vectors
+from kept import journal, text, vectors
 from kept.errors import Busy, StorageError
 from kept.model import (
     Alias,
@@ -289,6 +289,7 @@ class InMemoryReader(IndexReader, MessageReader):
         self, words: Sequence[str], where: Where, *, newest: int | None = None, beside: Sequence[str] = ()
     ) -> Postings:
         held: Postings = {word: [] for word in words}
+        asked = [(word, f" {word} ") for word in words]
         n_found = 0
         for id in sorted(self._state.memories, reverse=True):
             if self._deadline is not None and self._deadline.is_over():
@@ -298,8 +299,8 @@ class InMemoryReader(IndexReader, MessageReader):
                 break
             if memory.is_forgotten or not matches(memory, where):
                 continue
-            tokens = _tokens(self._prepare(memory))
-            found = [word for word in words if word in tokens]
+            held_here = _line(self._prepare(memory))
+            found = [word for word, wanted in asked if wanted in held_here]
             n_found += bool(found)
             for word in found:
                 held[word].append(id)
@@ -310,8 +311,8 @@ class InMemoryReader(IndexReader, MessageReader):
         return len(prepared), sum(one.n_words for one in prepared), sum(one.n_tokens for one in prepared)
 
     def rows_with(self, shelf: str, words: Sequence[str]) -> dict[str, int]:
-        held = [_tokens(prepared) for prepared in self._prepared_on(shelf)]
-        return {word: sum(word in tokens for tokens in held) for word in words}
+        held = [_line(prepared) for prepared in self._prepared_on(shelf)] if words else []
+        return {word: sum(f" {word} " in line for line in held) for word in words}
 
     def memories(
         self, ids: Sequence[int], words: Sequence[str] = (), where: Where = ANYWHERE
@@ -320,7 +321,7 @@ class InMemoryReader(IndexReader, MessageReader):
         return [(memory, self._prepare(memory)) for memory in found]
 
     def terms(self, shelf: str, beginning: str, limit: int) -> list[str]:
-        tokens = {token for prepared in self._prepared_on(shelf) for token in _tokens(prepared)}
+        tokens = {token for prepared in self._prepared_on(shelf) for token in _line(prepared).split()}
         return sorted(token for token in tokens if token.startswith(beginning))[:limit]
 
     def listed(self, handles: Sequence[int], newest: int) -> dict[int, list[int]]:
@@ -669,12 +670,14 @@ class InMemoryStorage:
             raise StorageError(f"The storage of {self.space} is closed.", hint="Open it again with kept.open().")
 
 
-def _tokens(prepared: Prepared) -> set[str]:
-    return {token for column in bm25.COLUMNS for token in getattr(prepared, column).split()}
+def _line(prepared: Prepared) -> str:
+    """Return all tokens with a space on each side, so that one is found without cutting the others apart."""
+    one = prepared
+    return f" {one.words} {one.tag_words} {one.file_words} {one.source_words} {one.kind_words} "
 
 
 def holding(space: str, contents: Contents) -> InMemoryStorage:
-    """Return a storage that holds this. Every text is prepared, so that a deadline is for the search alone."""
+    """Return a storage that holds this. Every other text is prepared, so that a deadline is for the search alone."""
     storage, model = InMemoryStorage(space), contents.vector_model
     state = State(
         key=contents.key,
@@ -688,6 +691,8 @@ def holding(space: str, contents: Contents) -> InMemoryStorage:
     for record in contents.records:
         state.table(type(record))[record.id] = record
     storage.state = state
+    known = contents.prepared.items()
+    storage._prepared.update((id, (state.memories[id], tokens)) for id, tokens in known)
     with storage.reading() as reader:
         reader.statistics(())
     return storage

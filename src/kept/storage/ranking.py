@@ -143,6 +143,11 @@ class IndexReader:
         by_id = {one.id: Found(one, tokens).memory for one, tokens in read}
         return [[by_id[id] for id in ids[:limit] if id in by_id] for ids in found]
 
+    def prepared(self, ids: Sequence[int]) -> dict[int, Prepared]:
+        if (narrowing := self.index.narrowing) is not None:
+            return dict(narrowing.tokens(ids))
+        return {one.id: tokens for one, tokens in self.index.memories(ids)}
+
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
         check_limit(limit)
         return sorted({term for shelf in indexes(where) for term in self.index.terms(shelf, beginning, limit)})[:limit]

@@ -44,6 +44,7 @@ class Contents(Struct, kw_only=True):
     packed: set[str] = set()
     vector_model: str | None = None
     vectors: dict[int, tuple[str, bytes]] = {}  # of a memory, with the fingerprint of its text
+    prepared: dict[int, Prepared] = {}  # the tokens that are known already, by the id of the memory
 
 
 def random_hex(n_bytes: int) -> str:
@@ -114,9 +115,18 @@ def damaged(what: str) -> Corrupt:
 
 def prepare(memory: Memory) -> Prepared:
     """The prepared tokens of a memory. Pure: the same memory gives the same tokens on every storage."""
+    return _prepared(*_to_prepare(memory))
+
+
+def has_tokens_of(one: Memory, other: Memory) -> bool:
+    """Return True if both memories have the same prepared tokens, without preparing them."""
+    return one is other or _to_prepare(one) == _to_prepare(other)
+
+
+def _to_prepare(memory: Memory) -> tuple[str, tuple[str, ...], tuple[str, ...], str, str]:
     source = f"{memory.source.origin} {memory.source.agent or ''}"
     tags = memory.tags if memory.data is None else (*memory.tags, *memory.data.get(ALSO, ()))
-    return _prepared(text_of(memory), tags, memory.files, source, memory.kind)
+    return text_of(memory), tags, memory.files, source, memory.kind
 
 
 def text_of(memory: Memory) -> str:

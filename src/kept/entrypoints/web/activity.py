@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from kept.memory import Kept
@@ -40,6 +40,20 @@ class Activity:
     def events_before(self, memory: Kept, at: datetime) -> int:
         """Count the events before an hour. Events stand in their order and have no gaps, so it is a number of one."""
         return sum(number for (hour, _, _), number in self.of(memory).items() if hour < at)
+
+    def newest_of(self, memory: Kept, takes: Callable[[str, str], bool], end: int) -> int:
+        """Return the last event up to `end` of an hour with a change, by actor and action, that is taken; or 0."""
+        counts = self.of(memory)
+        by_hour: Counter[datetime] = Counter()
+        for (hour, _, _), number in counts.items():
+            by_hour[hour] += number
+        taken = {hour for hour, actor, action in counts if takes(actor, action)}
+        last = found = 0
+        for hour in sorted(by_hour):
+            first, last = last + 1, last + by_hour[hour]
+            if hour in taken and first <= end:
+                found = min(end, last)
+        return found
 
     def actors(self, memory: Kept) -> list[str]:
         """Everybody who ever changed something, the busiest first."""

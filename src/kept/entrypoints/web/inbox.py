@@ -25,6 +25,7 @@ from kept.entrypoints.web.shelf import Shelf
 from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.errors import KeptError
 from kept.memory import Kept
+from kept.memory.judge_lists import JudgeList
 from kept.memory.reviews import ReviewFinding
 from kept.model import GLOBAL, KINDS, Memory, Session
 
@@ -178,7 +179,7 @@ def inbox(
         return draw_detail(request, "decision.html", project, memory, one=_decision(memory, chosen, found), **about)
     listed = found[page * PAGE : (page + 1) * PAGE]
     chosen = chosen or next(iter(listed), None)
-    asked = memory.proposals(session or None) if tab == JUDGE else None
+    asked = _asked(memory, session, reviewed) if tab == JUDGE else None
     return draw_page(
         request,
         "inbox",
@@ -200,6 +201,12 @@ def inbox(
     )
 
 
+def _asked(memory: Kept, session: str, reviewed: Reviewed) -> JudgeList:
+    """Return the list of a session, or of the first that waits; an empty one if none does."""
+    name = session or next((one.name for one, _ in reviewed.waiting), "")
+    return memory.proposals(name) if name else JudgeList()
+
+
 def _first_tab(numbers: Mapping[str, int]) -> TabName:
     """Return the first tab with something to decide."""
     return next((name for name in TABS if numbers.get(name)), TABS_FIRST)
@@ -219,8 +226,15 @@ def _pages(root: str, tab: str, page: int, number: int) -> dict[str, str]:
 
 
 def _row(one: ReviewFinding, link: str, is_current: bool) -> dict[str, Any]:
-    keys = {key: decision for _, decision, key in _choices(one)}
-    return {"finding": one, "link": link, "is_current": is_current, "decision": str(one.proposed), "keys": keys}
+    proposed = one.proposed
+    return {
+        "finding": one,
+        "link": link,
+        "is_current": is_current,
+        "decision": str(proposed),
+        "proposal": VERBS[proposed.action].format(ref=proposed.ref, by=proposed.by),
+        "keys": {key: decision for _, decision, key in _choices(one)},
+    }
 
 
 @router.get("/p/{project}/erase")

@@ -17,7 +17,7 @@ from kept.entrypoints.web.shelf import Shelf
 from kept.memory import Kept
 from kept.model import Event, Memory
 
-LINES, STEP, READ = 50, 80, 1_000
+LINES, STEP, READ = 50, 80, 400
 NAMED = 4  # memories that a line names
 CHANGES = {
     "written": ("remember", "revise", "strengthen", "extract", "promote", "task", "checkpoint"),
@@ -37,11 +37,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
     what: str = ""
     day: date | None = None
 
-    def takes(self, event: Event) -> bool:
-        """Return True for an event of this actor and of this kind of change."""
-        return (not self.who or event.actor == self.who) and (
-            not self.what or event.action in CHANGES.get(self.what, ())
-        )
+    def takes(self, actor: str, action: str) -> bool:
+        """Return True for a change by this actor and of this kind."""
+        return (not self.who or actor == self.who) and (not self.what or action in CHANGES.get(self.what, ()))
 
 
 class Journal(Struct, frozen=True, kw_only=True):
@@ -53,23 +51,31 @@ class Journal(Struct, frozen=True, kw_only=True):
 
 def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before: int) -> Journal:
     """Return the lines before an event, or the newest ones."""
-    end, first = before - 1 if before else memory.look().last_event(), 1
-    if wanted.day is not None:
-        start = _moment(wanted.day, memory)
-        first = activity.events_before(memory, start) + 1
-        end = min(end, activity.events_before(memory, start + timedelta(days=1)))
+    first, end = _span(memory, activity, wanted, before)
     lines: list[dict[str, Any]] = []
     last, before_that = end + 1, ""
     for group in _groups(memory, first, end):
         if group[0].group != before_that and (len(lines) >= LINES or end - last > READ):
             break
-        chosen = [event for event in group if wanted.takes(event)]
+        chosen = [event for event in group if wanted.takes(event.actor, event.action)]
         if chosen and group[0].group == before_that and lines:
             lines[-1]["more"] += len(chosen)
         elif chosen:
             lines.append(_line(shelf, chosen))
         last, before_that = group[-1].seq, group[0].group
     return Journal(lines=lines, older=last if last > first else 0)
+
+
+def _span(memory: Kept, activity: Activity, wanted: Wanted, before: int) -> tuple[int, int]:
+    """Return the first and the last event that may be wanted."""
+    end, first = before - 1 if before else memory.look().last_event(), 1
+    if wanted.day is not None:
+        start = _moment(wanted.day, memory)
+        first = activity.events_before(memory, start) + 1
+        end = min(end, activity.events_before(memory, start + timedelta(days=1)))
+    if wanted.who or wanted.what:
+        end = activity.newest_of(memory, wanted.takes, end)
+    return first, end
 
 
 def _moment(day: date, memory: Kept) -> datetime:

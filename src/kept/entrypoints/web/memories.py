@@ -116,7 +116,7 @@ def _past(memory: Kept, shelf: Shelf, then: datetime | None) -> Sequence[Memory]
 
 def _days_since(shelf: Shelf, now: datetime) -> int:
     """Return how many days ago the first memory was written."""
-    return (now - min((one.created_at for one in shelf.live()), default=now)).days
+    return (now - (shelf.first_written() or now)).days
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
@@ -134,8 +134,8 @@ class _Answer(Struct, frozen=True, kw_only=True):
         """Return the rows that an agent would get although they do not contain the words; on the first page."""
         if not is_first:
             return []
-        refs = {one.ref for one in containing}
-        return [row for ref, row in self.given.items() if ref not in refs]
+        shown = {one.uid for one in containing} if self.given else set()
+        return [row for row in self.given.values() if row.memory is None or row.memory.uid not in shown]
 
 
 _NO_ANSWER = _Answer()

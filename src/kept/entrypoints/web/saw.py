@@ -228,7 +228,7 @@ def _part(section: Mapping[str, Any], hits: Mapping[str, ShownRow], memory: Kept
         entries.append(replace(hits.get(ref) or plain(find(memory, ref), ref), because=why))
     entries.sort(key=lambda entry: -entry.score)  # in a section without scores, as they were given
     spent, budget = int(section.get("tokens", 0)), int(section.get("budget", 0))
-    about = words.counted(len(entries), "memory", "memories")
+    about = "headings and the note" if colour == "frame" else words.counted(len(entries), "memory", "memories")
     about += ", with room of others" if budget and spent > budget else ""
     return _filler(name, colour, spent, about) | {
         "entries": entries,

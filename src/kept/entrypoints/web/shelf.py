@@ -53,6 +53,7 @@ class Shelf:
         self._seen: dict[str, int] = {}  # the last event of each space
         self._answers: OrderedDict[Any, Sought] = OrderedDict()
         self._pasts: OrderedDict[Any, Sequence[Memory]] = OrderedDict()
+        self._first_written: datetime | None = None
         self._read_at = 0.0
         self._guard = threading.Lock()
 
@@ -70,6 +71,7 @@ class Shelf:
                     self._entries.pop(uid, None)
                 self._seen[found.space] = found.last_event
                 self._answers.clear()
+                self._first_written = None
         return self
 
     def get(self, uid: str) -> Memory | None:
@@ -85,6 +87,12 @@ class Shelf:
             if len(self._pasts) > MOST_PASTS:
                 self._pasts.popitem(last=False)
         return known
+
+    def first_written(self) -> datetime | None:
+        """Return when the oldest live memory was written; None if there is none."""
+        if self._first_written is None:
+            self._first_written = min((one.created_at for one in self.live()), default=None)
+        return self._first_written
 
     def live(self) -> list[Memory]:
         """Return the live memories."""

@@ -24,7 +24,8 @@ SECTIONS = {
     "bridge": ("From other agents", "bridge"),
     "retrieval": ("Relevant now", "relevant"),
     "summary": ("Earlier sessions", "earlier"),
-    "known errors": ("Known errors", "danger"),
+    "known errors": ("Known errors", "conflict"),
+    "frame": ("Markup", "frame"),
 }
 EVENTS = {
     "SessionStart": "at the start of the session",
@@ -193,14 +194,19 @@ def reason(factor: str, value: float, memory: Memory | None, matched: Mapping[st
     Read back from the number itself: the memory may have changed since the score was computed.
     """
     if factor == "match":
-        return _matched(matched)
+        return _matched(matched, "" if memory is None else f"{memory.title or ''} {memory.content}")
     return _REASONS[factor](value, memory) if factor in _REASONS else ""
 
 
-def _matched(matched: Mapping[str, str]) -> str:
-    """List the words that were found, each with how, unless it was asked for."""
-    found = {word: how for word, how in matched.items() if word not in SMALL}
+def _matched(matched: Mapping[str, str], content: str) -> str:
+    """List the words that were found, as they are written in the text, each with how, unless it was asked for."""
+    found = {_as_written(word, content): how for word, how in matched.items() if word not in SMALL}
     return ", ".join(word if how in ("", "asked for") else f"{word} ({how})" for word, how in found.items())
+
+
+def _as_written(stem: str, content: str) -> str:
+    found = re.search(rf"(?<!\w){re.escape(stem)}\w*", content, re.IGNORECASE)
+    return found[0].lower() if found else stem
 
 
 def _feedback(value: float) -> str:

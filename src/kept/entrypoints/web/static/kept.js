@@ -264,11 +264,16 @@ function step(by) {
 async function edit(row) {
   if (isCovered() === false && row.matches("[data-row]") && row.checkVisibility() && !detail()?.checkVisibility()) select(row, { opens: true, warn: say });
   await loaded();
-  const at = find("details.edit", detail());
-  if (!at) return;
+  if (!openEdit()) location.href = `${base}/memories?ref=${encodeURIComponent(row.dataset.ref)}#edit`; // it is edited there
+}
+function openEdit() {
+  const at = detail() && find("details.edit", detail());
+  if (!at) return false;
   at.open = true;
   find("textarea", at)?.focus();
+  return true;
 }
+if (location.hash === "#edit") openEdit();
 
 function onRecord(key, row) {
   const { ref, decision, pinned, archived } = row.dataset;
@@ -300,6 +305,13 @@ function onStatement(key, row) {
   return undefined;
 }
 
+// Buttons and summaries hear Enter and Space themselves, and other keys only where they are the row.
+function isFree(at, row, key) {
+  const control = at.closest("button, summary, .toast");
+  if (control) return control === row && key !== "Enter" && key !== " ";
+  return key !== "Enter" || row.dataset.n;
+}
+
 document.addEventListener("keydown", (event) => {
   const { key, target: at } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || find("dialog[open]")) return;
@@ -327,7 +339,7 @@ document.addEventListener("keydown", (event) => {
   else if (key === "r") find('[data-key-of="replay"]')?.click();
   else if (key === "A") find('[data-key-of="session"]')?.click();
   else if (key === "Escape" && isCovered()) history.back();
-  else if (row && !at.closest("button, summary, .toast") && (key !== "Enter" || row.dataset.n)) {
+  else if (row && isFree(at, row, key)) {
     if ("+-apxecsdw123 ".includes(key) || key === "Enter") {
       event.preventDefault();
       onRecord(key, row);
