@@ -73,6 +73,7 @@ CALLS: dict[str, list[list[str]]] = {
     "review": [[]],
     "judge": [[], ["--list"], ["--keep", "1"]],
     "files": [["status"], ["sync"]],
+    "team": [["status"], ["share", "1"], ["push"], ["pull"]],
     "extract": [["."]],
     "items": [[]],
     "session": [["list"], ["search", "canary"], ["show", "x"]],

@@ -319,7 +319,7 @@ def test_a_project_agent_reads_and_writes_its_own_and_reads_global(house: tuple[
     own = projects[7]
     with opened(home, 7) as memory:
         assert {one.space for one in memory.list(limit=100)} == {own.space, "global"}
-        assert canary(7) in repr(memory.recall(own.handle, scope="sessions"))
+        assert canary(7) in repr([*memory.recall(own.handle, scope="sessions").hits])
         assert canary(7) in str(memory.share(to="skill", action="look", query=own.handle))
         assert memory.remember("A harbor of its own").outcome == "stored"
         with pytest.raises(kept.NotAllowed, match="may not add a global fact"):

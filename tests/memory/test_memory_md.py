@@ -431,7 +431,7 @@ def test_after_a_restore_the_file_shows_what_was_restored(memory: kept.Kept, tmp
     memory.files.sync()
     memory.store.backup(tmp_path / "copy.db")
     memory.remember("Tests run with pytest")
-    memory.forget("2")
+    memory.revise("2", "Node is version 24")
     memory.files.sync()
     context_of(memory).confirm = lambda question: True
     memory.store.restore(tmp_path / "copy.db")

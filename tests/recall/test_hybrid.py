@@ -464,5 +464,4 @@ def test_items_are_found_by_their_embedding() -> None:
     assert [item.context_item_id for item in found] == ["north", "north-east"]
     assert found[0].embedding == [0.0, 1.0]
     assert backend.query_semantic([0.2, 1.0], limit=0) == []
-    with pytest.raises(kept.InvalidInput):
-        backend.query_semantic([0.2, 1.0, 0.5], limit=2)
+    assert backend.query_semantic([0.2, 1.0, 0.5], limit=2) == []  # of another length, so of another model

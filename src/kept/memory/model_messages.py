@@ -22,7 +22,7 @@ _NO_ID, _NO_NAME = re.compile(r"[^A-Za-z0-9_-]"), re.compile(r"[^A-Za-z0-9_-]+")
 MOST_NAME_CHARS = 64
 
 
-class Call(NamedTuple):
+class CalledTool(NamedTuple):
     """A tool call and its result."""
 
     id: str
@@ -37,7 +37,7 @@ class Turn(NamedTuple):
 
     role: Literal["user", "assistant"]
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[CalledTool, ...] = ()
 
 
 def messages_for(provider: Provider, messages: Sequence[Message], system: str = "") -> dict[str, Any]:
@@ -66,11 +66,11 @@ def _first(messages: Sequence[Message], role: str) -> dict[str, Message]:
     return {one.id: one for one in reversed(messages) if one.role == role and one.name != CONTEXT}
 
 
-def _call(message: Message, result: Message | None) -> Call:
+def _call(message: Message, result: Message | None) -> CalledTool:
     text = result.content if result is not None and result.content.strip() else NO_RESULT
     id = message.id if message.id and not _NO_ID.search(message.id) else f"call_{message.n}"
     name = _NO_NAME.sub("_", message.name or "").strip("_")[:MOST_NAME_CHARS] or "tool"
-    return Call(id, name, message.input or {}, text, result is not None and result.is_error)
+    return CalledTool(id, name, message.input or {}, text, result is not None and result.is_error)
 
 
 def _text_of(message: Message) -> str:
@@ -103,7 +103,7 @@ def _openai(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
     return {"messages": said}
 
 
-def _openai_call(call: Call) -> dict[str, Any]:
+def _openai_call(call: CalledTool) -> dict[str, Any]:
     function = {"name": call.name, "arguments": msgspec.json.encode(call.input).decode()}
     return {"id": call.id, "type": "function", "function": function}
 
@@ -112,10 +112,10 @@ def _anthropic(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
     def text(words: str) -> dict[str, Any]:
         return {"type": "text", "text": words}
 
-    def use(call: Call) -> dict[str, Any]:
+    def use(call: CalledTool) -> dict[str, Any]:
         return {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.input)}
 
-    def result(call: Call) -> dict[str, Any]:
+    def result(call: CalledTool) -> dict[str, Any]:
         about = {"is_error": True} if call.is_error else {}
         return {"type": "tool_result", "tool_use_id": call.id, "content": call.result, **about}
 
@@ -127,10 +127,10 @@ def _gemini(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
     def text(words: str) -> dict[str, Any]:
         return {"text": words}
 
-    def use(call: Call) -> dict[str, Any]:
+    def use(call: CalledTool) -> dict[str, Any]:
         return {"function_call": {"name": call.name, "args": dict(call.input)}}
 
-    def result(call: Call) -> dict[str, Any]:
+    def result(call: CalledTool) -> dict[str, Any]:
         response = {"error" if call.is_error else "output": call.result}
         return {"function_response": {"name": call.name, "response": response}}
 
@@ -143,8 +143,8 @@ def _alternating(
     assistant: str,
     parts_name: str,
     text: Callable[[str], dict[str, Any]],
-    use: Callable[[Call], dict[str, Any]],
-    result: Callable[[Call], dict[str, Any]],
+    use: Callable[[CalledTool], dict[str, Any]],
+    result: Callable[[CalledTool], dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return messages whose sides alternate, beginning with the user; results are the user's, before other words."""
     said: list[dict[str, Any]] = []

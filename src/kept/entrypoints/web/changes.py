@@ -54,7 +54,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         return [one.strip() for one in self.field(name).replace("\n", ",").split(",") if one.strip()]
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class ChangeDone(Struct, frozen=True, kw_only=True):
     """A change that was made. `undo` is the event to undo; after an undo, which can be undone itself, `is_redo`."""
 
     text: str
@@ -63,7 +63,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     ref: str = ""
 
 
-def carry_out(memory: Kept, asked: Asked) -> Outcome:
+def carry_out(memory: Kept, asked: Asked) -> ChangeDone:
     """Carry out one change. Raises KeptError when it is refused: then nothing was changed."""
     if len(asked.refs) > MOST_AT_ONCE:
         raise InvalidInput(f"At most {MOST_AT_ONCE} at once.")
@@ -75,7 +75,7 @@ def carry_out(memory: Kept, asked: Asked) -> Outcome:
     return act(memory, asked)
 
 
-def judge(memory: Kept, code: str, session: str, decisions: Sequence[str], texts: Sequence[str]) -> Outcome:
+def judge(memory: Kept, code: str, session: str, decisions: Sequence[str], texts: Sequence[str]) -> ChangeDone:
     """Settle a list by a decision and a text for each of its numbers. A text that was changed is kept so."""
     asked = memory.proposals(session or None)
     if asked.code != code or not len(asked.statements) == len(texts) == len(decisions):
@@ -83,7 +83,7 @@ def judge(memory: Kept, code: str, session: str, decisions: Sequence[str], texts
     settled = memory.perform(JUDGE, _answer(asked, decisions, texts))
     touched = (*settled.kept, *settled.rewritten, *settled.dropped, *settled.replaced, *settled.added)
     one = memory.look().find(touched[0], forgotten=True) if touched else None
-    return Outcome(text=settled_sentence(settled)) if one is None else _about(memory, settled_sentence(settled), one)
+    return ChangeDone(text=settled_sentence(settled)) if one is None else _about(memory, settled_sentence(settled), one)
 
 
 def _answer(asked: JudgeList, decisions: Sequence[str], texts: Sequence[str]) -> Judge:
@@ -98,17 +98,17 @@ def _answer(asked: JudgeList, decisions: Sequence[str], texts: Sequence[str]) ->
     return Judge(list=asked.code, keep=keep, drop=drop, wrong=wrong, rewrite=rewrite)
 
 
-def _about(memory: Kept, text: str, one: Memory) -> Outcome:
+def _about(memory: Kept, text: str, one: Memory) -> ChangeDone:
     """Return the outcome of a change of this memory: its newest event is that of the change."""
     last = memory.history(one.ref)[-1:]
-    return Outcome(text=text, undo=_event_ref(last, one.space), ref=one.ref)
+    return ChangeDone(text=text, undo=_event_ref(last, one.space), ref=one.ref)
 
 
 def _event_ref(events: Sequence[Event], space: str) -> str:
     return f"{'g' if space == GLOBAL else ''}{events[-1].seq}" if events else ""
 
 
-def _decide(memory: Kept, asked: Asked) -> Outcome:
+def _decide(memory: Kept, asked: Asked) -> ChangeDone:
     changed = memory.reviews.apply(asked.refs)
     if not changed:
         raise NotFound("Nothing was chosen.")
@@ -119,10 +119,10 @@ def _decide(memory: Kept, asked: Asked) -> Outcome:
     return _about(memory, f"{len(changed)} memories are {done or 'decided'}.", changed[0])
 
 
-def _each(action: str) -> Callable[[Kept, Asked], Outcome]:
+def _each(action: str) -> Callable[[Kept, Asked], ChangeDone]:
     """Return the change that decides the same about one or several memories, as one change."""
 
-    def act(memory: Kept, asked: Asked) -> Outcome:
+    def act(memory: Kept, asked: Asked) -> ChangeDone:
         if action == "forget" and len(asked.refs) == 1:  # also of an archived one
             one = memory.forget(asked.ref)
             return _about(memory, f"Memory {one.ref} is forgotten.", one)
@@ -131,7 +131,7 @@ def _each(action: str) -> Callable[[Kept, Asked], Outcome]:
     return act
 
 
-def _revise(memory: Kept, asked: Asked) -> Outcome:
+def _revise(memory: Kept, asked: Asked) -> ChangeDone:
     if asked.field("etag") and asked.field("etag") != etag_of(memory.get(asked.ref)):
         raise NotFound(
             f"Not saved: {asked.ref} was changed in the meantime.",
@@ -156,7 +156,7 @@ def _number(text: str) -> float:
         raise InvalidInput(f"Importance must be a number from 0 to 1, got {text[:20]!r}.") from None
 
 
-def _remember(memory: Kept, asked: Asked) -> Outcome:
+def _remember(memory: Kept, asked: Asked) -> ChangeDone:
     receipt = memory.remember(
         asked.field("content"),
         kind=asked.field("kind") or "fact",
@@ -170,41 +170,41 @@ def _remember(memory: Kept, asked: Asked) -> Outcome:
     return _about(memory, receipt.message, receipt.memory)
 
 
-def _guard(mode: str) -> Callable[[Kept, Asked], Outcome]:
-    def act(memory: Kept, asked: Asked) -> Outcome:
+def _guard(mode: str) -> Callable[[Kept, Asked], ChangeDone]:
+    def act(memory: Kept, asked: Asked) -> ChangeDone:
         memory.guard(asked.ref, mode)  # type: ignore[arg-type]  # one of the two below
         said = "refuses tool calls that it concerns, once each" if mode == "stop" else "is only told at tool calls"
-        return Outcome(text=f"Memory {asked.ref} {said}.", ref=asked.ref, undo=_newest_event(memory))
+        return ChangeDone(text=f"Memory {asked.ref} {said}.", ref=asked.ref, undo=_newest_event(memory))
 
     return act
 
 
-def _erase(memory: Kept, asked: Asked) -> Outcome:
+def _erase(memory: Kept, asked: Asked) -> ChangeDone:
     if asked.field("sure") != "1":
         raise InvalidInput("Not erased: tick the box that says you want it gone for good.")
     receipt = memory.erase(asked.ref)
     places = ", ".join(f"{number} in {place}" for place, number in (receipt.found or {}).items() if number)
-    return Outcome(text=f"{receipt.message}{f' Found: {places}.' if places else ''}")
+    return ChangeDone(text=f"{receipt.message}{f' Found: {places}.' if places else ''}")
 
 
-def _pause(memory: Kept, _asked: Asked) -> Outcome:
+def _pause(memory: Kept, _asked: Asked) -> ChangeDone:
     memory.pauses.pause()
-    return Outcome(text="Paused: nothing is captured or given in this project.", undo=_newest_event(memory))
+    return ChangeDone(text="Paused: nothing is captured or given in this project.", undo=_newest_event(memory))
 
 
-def _resume(memory: Kept, _asked: Asked) -> Outcome:
+def _resume(memory: Kept, _asked: Asked) -> ChangeDone:
     memory.pauses.resume()
-    return Outcome(text="Kept goes on in this project.", undo=_newest_event(memory))
+    return ChangeDone(text="Kept goes on in this project.", undo=_newest_event(memory))
 
 
-def _task(memory: Kept, asked: Asked) -> Outcome:
+def _task(memory: Kept, asked: Asked) -> ChangeDone:
     task = memory.task(asked.ref)
     state = asked.field("state")
     task.set_state(state)  # type: ignore[arg-type]  # checked by the task
-    return Outcome(text=f"{asked.ref} is {state}.", undo=_newest_event(memory), ref=asked.ref)
+    return ChangeDone(text=f"{asked.ref} is {state}.", undo=_newest_event(memory), ref=asked.ref)
 
 
-def _note(memory: Kept, asked: Asked) -> Outcome:
+def _note(memory: Kept, asked: Asked) -> ChangeDone:
     receipt = memory.task(asked.ref).add_reasoning(asked.field("content"), asked.field("stage") or "note")
     if receipt.memory is None:
         raise InvalidInput(receipt.message)
@@ -218,7 +218,7 @@ def _newest_event(memory: Kept) -> str:
     return next((str(event.seq) for event in signed), "")
 
 
-def _undo(memory: Kept, asked: Asked) -> Outcome:
+def _undo(memory: Kept, asked: Asked) -> ChangeDone:
     event = asked.field("event")
     if not event:
         raise NotFound("There is nothing to undo here.", hint="The timeline has every change.")
@@ -228,10 +228,10 @@ def _undo(memory: Kept, asked: Asked) -> Outcome:
     about = f"memory {refs[0]} is" if len(refs) == 1 else f"{words.counted(len(refs), 'memory', 'memories')} are"
     text = f"Undone: {about} as before." if refs else "Undone."
     space = GLOBAL if event.startswith("g") else ""
-    return Outcome(text=text, undo=_event_ref(done, space), is_redo=True, ref=refs[0] if len(refs) == 1 else "")
+    return ChangeDone(text=text, undo=_event_ref(done, space), is_redo=True, ref=refs[0] if len(refs) == 1 else "")
 
 
-_ACTS: Mapping[str, Callable[[Kept, Asked], Outcome]] = {
+_ACTS: Mapping[str, Callable[[Kept, Asked], ChangeDone]] = {
     "decide": _decide,
     "confirm": _each("keep"),
     "forget": _each("forget"),

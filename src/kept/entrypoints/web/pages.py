@@ -15,7 +15,7 @@ from kept.entrypoints.http.problems import status_of
 from kept.entrypoints.http.shapes import answer
 from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import health, inbox, knowledge, memories, saw, sessions, timeline
-from kept.entrypoints.web.changes import MOST_AT_ONCE, Asked, Outcome, carry_out
+from kept.entrypoints.web.changes import MOST_AT_ONCE, Asked, ChangeDone, carry_out
 from kept.entrypoints.web.changes import judge as settle
 from kept.entrypoints.web.shell import FOLDER, VIEWS, draw_nothing, form_mark, root_of
 from kept.errors import KeptError, NotAllowed, NotFound
@@ -96,7 +96,7 @@ def judge(
 
 
 def _answered(
-    request: Request, project: str, csrf: str, back: str, change: Callable[[], Outcome], asked: Asked | None = None
+    request: Request, project: str, csrf: str, back: str, change: Callable[[], ChangeDone], asked: Asked | None = None
 ) -> Response:
     """Make a change and answer: a browser with scripts gets the outcome, another one the view again."""
     is_script = "application/json" in request.headers.get("accept", "")
@@ -107,7 +107,7 @@ def _answered(
     except KeptError as error:
         if is_script:
             return answer({"text": _one_line(str(error)), "is_error": True}, status=status_of(error))
-        return _again(request, _target(root_of(project), back), Outcome(text=str(error)), asked=asked, is_error=True)
+        return _again(request, _target(root_of(project), back), ChangeDone(text=str(error)), asked=asked, is_error=True)
     if is_script:
         return answer({"is_error": False, **msgspec.to_builtins(outcome)})
     return _again(request, _target(root_of(project), back), outcome)
@@ -123,7 +123,7 @@ def _target(root: str, back: str) -> str:
 
 
 def _again(
-    request: Request, target: str, outcome: Outcome, *, asked: Asked | None = None, is_error: bool = False
+    request: Request, target: str, outcome: ChangeDone, *, asked: Asked | None = None, is_error: bool = False
 ) -> Response:
     """Show the view with a line. The address has only its number: a link must not put words into our mouth."""
     visits: Visits = request.app.state.visits
