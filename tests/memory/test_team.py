@@ -405,6 +405,51 @@ def test_rewriting_the_words_of_a_teammate_makes_them_the_words_of_the_one_who_d
     assert SAID in bob.texts()
 
 
+@pytest.mark.parametrize("way", ["rewritten", "without history", "both", "as its end"])
+def test_no_later_commit_lowers_or_takes_the_words_of_a_teammate(team: Callable[..., Team], way: str) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = bob.says(SAID)
+    bob.memory.team.push()
+    ann.memory.team.pull()
+    assert ann.find(SAID).trust == "teammate"
+    both.clock.advance(minutes=1)
+    name = f"{bob.memory.get(ref).uid}.json"
+    forged = both.files()[name]
+    if way in ("rewritten", "both"):
+        forged = forged.replace(b"Fridays", b"holidays")
+    if way == "as its end":
+        forged = forged.replace(b'"share"', b'"forget"')
+    both.forge({name: forged}, follows=way not in ("without history", "both"))
+    for clone, trust in ((ann, "teammate"), (bob, "user")):
+        for _ in range(2):
+            done = clone.memory.team.pull()
+            assert (done.changed, done.removed) == (0, [])
+            assert done.refused == ({"rewritten": 1} if way in ("rewritten", "both") and clone is ann else {})
+            assert (clone.find(SAID).trust, clone.find(SAID).status) == (trust, "confirmed")
+    bob.memory.revise(ref, tags=["calendar"])
+    bob.memory.team.push()
+    ann.memory.team.pull()
+    assert (ann.find(SAID).trust, ann.find(SAID).tags) == ("teammate", ("calendar",))
+    ann.memory.team.trust("bob@example.org", remove=True)
+    assert ann.find(SAID).trust == "unknown"
+
+
+def test_rewritten_words_do_not_come_along_with_the_change_of_a_teammate(team: Callable[..., Team]) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = ann.says(SAID)
+    ann.memory.team.push()
+    bob.memory.team.pull()
+    name = f"{ann.memory.get(ref).uid}.json"
+    both.forge({name: both.files()[name].replace(b"Fridays", b"holidays")})
+    both.clock.advance(minutes=1)
+    bob.memory.revise(bob.find(SAID).ref, tags=["calendar"])
+    bob.memory.team.push()
+    ann.memory.team.pull()
+    assert (ann.memory.get(ref).content, ann.memory.get(ref).tags) == (SAID, ("calendar",))
+
+
 def test_a_taken_back_statement_does_not_return_with_an_old_file(team: Callable[..., Team]) -> None:
     both = team("ann", "bob", "cleo")
     ann, _, cleo = both.clones

@@ -31,7 +31,7 @@ from kept.memory.team_state import (
     mark_shared,
     members_of,
     notes_of,
-    own_groups,
+    own_ends,
     read_ref,
     told_fields,
     words_of,
@@ -135,6 +135,8 @@ def trust(context: Context, author: str, *, remove: bool = False) -> TeamMember:
     ref, storage = _ref(context, None), context.owned()
     known = {one.author: one for one in members_of(storage, read_ref(ref, ref.tip()))}
     key = author.strip().casefold()
+    if remove and key in accepted_authors(storage):  # also if the ref was rewritten without them
+        known.setdefault(key, TeamMember(author=key, name=key, changes=0, is_accepted=True))
     if key not in known:
         raise NotFound(f"No statement in {ref.name} is by that author.", hint="`kept team status` lists the authors.")
     member = known[key]
@@ -224,7 +226,7 @@ def _to_push(context: Context, storage: Storage, state: RefState, done: TeamExch
 
 def _at_tip(state: RefState, uid: str, accepted: Collection[str], reader: Reader) -> list[TeamChange]:
     """Return the changes of a file at the tip, but for its end by an author who is not accepted here."""
-    own = own_groups(reader, uid)
+    own = own_ends(reader.events(subject=uid))
     counting = {one.change.group for one in state.statements.get(uid, ()) if one.author.key in accepted} | own
     return [one for one in state.files.get(uid, ()) if not one.takes_back or one.group in counting]
 
