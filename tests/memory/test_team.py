@@ -175,6 +175,50 @@ def test_a_statement_that_was_changed_here_since_stays(team: Callable[..., Team]
     assert NOW not in both.blobs()
 
 
+@pytest.mark.parametrize("has_pulled", [False, True])
+@pytest.mark.parametrize("ends", ["forget", "erase", "unshare"])
+def test_a_deletion_leaves_a_change_that_it_has_not_seen(
+    team: Callable[..., Team], ends: str, has_pulled: bool
+) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = ann.says(SAID)
+    ann.memory.team.push()
+    bob.memory.team.pull()
+    both.clock.advance(minutes=1)
+    bob.memory.revise(bob.find(SAID).ref, NOW)
+    bob.memory.team.push()
+    if has_pulled:
+        ann.memory.team.pull()
+    both.clock.advance(minutes=1)
+    getattr(ann.memory.team if ends == "unshare" else ann.memory, ends)(ref)
+    ann.memory.team.push()
+    assert not any(said.encode() in data for said in (SAID, NOW) for data in both.files().values())
+    done = bob.memory.team.pull()
+    assert (NOW in bob.texts()) is not has_pulled
+    assert bool(done.removed) is has_pulled
+    assert any("no longer shared" in note for note in done.notes) is not has_pulled
+    assert bob.memory.team.push().pushed == []
+    assert (NOW in bob.texts()) is not has_pulled
+
+
+def test_a_deletion_that_names_no_changes_takes_all_that_are_older(team: Callable[..., Team]) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = ann.says(SAID)
+    ann.memory.team.push()
+    bob.memory.team.pull()
+    bob.memory.revise(bob.find(SAID).ref, NOW)
+    bob.memory.team.push()
+    both.clock.advance(minutes=1)
+    uid = ann.memory.get(ref).uid
+    end = {"group": "f1", "at": both.clock(), "action": "forget"}
+    old_form = msgspec.json.encode({"format": "kept-team/1", "uid": uid, "changes": [end]})
+    both.forge({f"{uid}.json": old_form}, author="Ann <ann@example.org>")
+    assert len(bob.memory.team.pull().removed) == 1
+    assert NOW not in bob.texts()
+
+
 def test_an_unshared_statement_leaves_others_and_stays_here(team: Callable[..., Team]) -> None:
     both = team()
     ann, bob = both.clones

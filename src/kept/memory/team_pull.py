@@ -334,18 +334,19 @@ def _origin_of_text(memory: Memory, events: Sequence[Event], noted: str, claims:
 
 
 def _end(storage: Storage, stamp: Stamp, ends: Mapping[str, TeamChange], done: TeamExchange) -> None:
-    """Forget the memories that teammates took back, unless they were changed here since: then they stay, unshared."""
+    """Forget the memories that teammates took back; one with a change of this store that they did not know stays."""
     with storage.writing(stamp) as tx:
+        notes = notes_of(tx)
         for uid, end in ends.items():
-            memory, events = by_uid(tx, uid), tx.events(subject=uid)
+            memory = by_uid(tx, uid)
             if not is_shared(tx, uid):
                 continue
             if memory is None or memory.is_forgotten:
                 tx.note_file(f"{SHARED}{uid}", None)
-            elif _changed_since(events, end):
+            elif _is_changed_here(tx.events(subject=uid), notes[uid], end):
                 tx.note_file(f"{SHARED}{uid}", None)
                 done.notes.append(
-                    f"A teammate took {memory.ref} back, but it was changed here since: it stays, no longer shared."
+                    f"A teammate took {memory.ref} back, but it was changed here meanwhile: it stays, no longer shared."
                 )
             else:
                 put_away(tx, memory, None, MERGE)
@@ -362,9 +363,14 @@ def _bring_back_doubles(tx: Transaction, uid: str) -> None:
             tx.put(replace(other, **BACK), MERGE)
 
 
-def _changed_since(events: Sequence[Event], end: TeamChange) -> bool:
-    own = joining.carried(events)
-    return any((event.at, event.group) > (end.at, end.group) and told_fields(event) for event in own)
+def _is_changed_here(events: Sequence[Event], shared: str, end: TeamChange) -> bool:
+    """Return True if the end does not name a change that was made here; without names, if one is later than it."""
+    changes = [event for event in joining.carried(events) if told_fields(event)]
+    if end.seen is None:
+        return any((event.at, event.group) > (end.at, end.group) for event in changes)
+    begun = next((event.seq for event in events if event.group == shared), 0)
+    own = [event for event in changes if event.seq > begun and not event.actor.endswith(CLAIMED)]
+    return any(event.group not in end.seen for event in own)
 
 
 def _share_lost_texts(storage: Storage, stamp: Stamp) -> None:
