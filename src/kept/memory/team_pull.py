@@ -110,8 +110,9 @@ class _Here(NamedTuple):
         return self.mine is None or self.mine.is_low_trust
 
     def fields_of(self, group: str) -> dict[str, Any]:
-        """Return the fields that a change has set here."""
-        fields = {name: now for one in self.events if one.group == group for name, now in told_fields(one).items()}
+        """Return the fields that a change of a teammate has set here."""
+        came = [one for one in self.events if one.group == group and one.actor.endswith(CLAIMED)]
+        fields = {name: now for one in came for name, now in told_fields(one).items()}
         return {name: tuple(now) if isinstance(now, list) else now for name, now in fields.items()}
 
     def before_sharing(self) -> list[Event]:
@@ -166,6 +167,8 @@ class _Sorting:
         said = fields.get("content")
         is_same = not (said and change.content) or text.fingerprint(said) == text.fingerprint(change.content)
         self.refused["rewritten"] += not is_same
+        if is_same:
+            return claim
         as_it_is: dict[str, Any] = dict.fromkeys(team_files.FIELDS) | fields
         return claim._replace(change=replace(change, **as_it_is))
 
