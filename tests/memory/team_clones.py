@@ -94,9 +94,17 @@ class Team:
         return subprocess.run(["git", *arguments], cwd=self.remote, check=True, capture_output=True).stdout
 
     def forge(
-        self, files: dict[str, bytes], *, author: str = "Mallory <mallory@example.org>", keeps: bool = True
+        self,
+        files: dict[str, bytes],
+        *,
+        author: str = "Mallory <mallory@example.org>",
+        keeps: bool = True,
+        follows: bool = True,
     ) -> None:
-        """Push a commit with these files to the ref, under any name, as everybody can who may push."""
+        """Push a commit with these files to the ref, under any name, as everybody can who may push.
+
+        One that does not follow has no parent: with it, the ref loses its history.
+        """
         folder = self.root / "forge"
         if not folder.exists():
             git("clone", "-q", self.remote, folder, cwd=self.root)
@@ -118,7 +126,7 @@ class Team:
             f"100644 blob {run('hash-object', '-w', '--stdin', given=data)}\t{path}" for path, data in files.items()
         ]
         tree = run("mktree", given="".join(f"{line}\n" for line in lines).encode())
-        parents = ["-p", REF] if has_ref else []
+        parents = ["-p", REF] if has_ref and follows else []
         commit = run("commit-tree", tree, *parents, "-m", "x")
         run("push", "-q", "-f", "origin", f"{commit}:{REF}")
 

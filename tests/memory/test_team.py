@@ -175,6 +175,50 @@ def test_a_statement_that_was_changed_here_since_stays(team: Callable[..., Team]
     assert NOW not in both.blobs()
 
 
+@pytest.mark.parametrize("has_pulled", [False, True])
+@pytest.mark.parametrize("ends", ["forget", "erase", "unshare"])
+def test_a_deletion_leaves_a_change_that_it_has_not_seen(
+    team: Callable[..., Team], ends: str, has_pulled: bool
+) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = ann.says(SAID)
+    ann.memory.team.push()
+    bob.memory.team.pull()
+    both.clock.advance(minutes=1)
+    bob.memory.revise(bob.find(SAID).ref, NOW)
+    bob.memory.team.push()
+    if has_pulled:
+        ann.memory.team.pull()
+    both.clock.advance(minutes=1)
+    getattr(ann.memory.team if ends == "unshare" else ann.memory, ends)(ref)
+    ann.memory.team.push()
+    assert not any(said.encode() in data for said in (SAID, NOW) for data in both.files().values())
+    done = bob.memory.team.pull()
+    assert (NOW in bob.texts()) is not has_pulled
+    assert bool(done.removed) is has_pulled
+    assert any("no longer shared" in note for note in done.notes) is not has_pulled
+    assert bob.memory.team.push().pushed == []
+    assert (NOW in bob.texts()) is not has_pulled
+
+
+def test_a_deletion_that_names_no_changes_takes_all_that_are_older(team: Callable[..., Team]) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = ann.says(SAID)
+    ann.memory.team.push()
+    bob.memory.team.pull()
+    bob.memory.revise(bob.find(SAID).ref, NOW)
+    bob.memory.team.push()
+    both.clock.advance(minutes=1)
+    uid = ann.memory.get(ref).uid
+    end = {"group": "f1", "at": both.clock(), "action": "forget"}
+    old_form = msgspec.json.encode({"format": "kept-team/1", "uid": uid, "changes": [end]})
+    both.forge({f"{uid}.json": old_form}, author="Ann <ann@example.org>")
+    assert len(bob.memory.team.pull().removed) == 1
+    assert NOW not in bob.texts()
+
+
 def test_an_unshared_statement_leaves_others_and_stays_here(team: Callable[..., Team]) -> None:
     both = team()
     ann, bob = both.clones
@@ -403,6 +447,36 @@ def test_rewriting_the_words_of_a_teammate_makes_them_the_words_of_the_one_who_d
     assert forged.trust == "unknown"
     bob.memory.team.pull()
     assert SAID in bob.texts()
+
+
+@pytest.mark.parametrize("way", ["rewritten", "without history", "both", "as its end"])
+def test_no_later_commit_lowers_or_takes_the_words_of_a_teammate(team: Callable[..., Team], way: str) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = bob.says(SAID)
+    bob.memory.team.push()
+    ann.memory.team.pull()
+    assert ann.find(SAID).trust == "teammate"
+    both.clock.advance(minutes=1)
+    name = f"{bob.memory.get(ref).uid}.json"
+    forged = both.files()[name]
+    if way in ("rewritten", "both"):
+        forged = forged.replace(b"Fridays", b"holidays")
+    if way == "as its end":
+        forged = forged.replace(b'"share"', b'"forget"')
+    both.forge({name: forged}, follows=way not in ("without history", "both"))
+    for clone, trust in ((ann, "teammate"), (bob, "user")):
+        for _ in range(2):
+            done = clone.memory.team.pull()
+            assert (done.changed, done.removed) == (0, [])
+            assert done.refused == ({"rewritten": 1} if way in ("rewritten", "both") and clone is ann else {})
+            assert (clone.find(SAID).trust, clone.find(SAID).status) == (trust, "confirmed")
+    bob.memory.revise(ref, tags=["calendar"])
+    bob.memory.team.push()
+    ann.memory.team.pull()
+    assert (ann.find(SAID).trust, ann.find(SAID).tags) == ("teammate", ("calendar",))
+    ann.memory.team.trust("bob@example.org", remove=True)
+    assert ann.find(SAID).trust == "unknown"
 
 
 def test_a_taken_back_statement_does_not_return_with_an_old_file(team: Callable[..., Team]) -> None:

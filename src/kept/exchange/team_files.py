@@ -19,16 +19,17 @@ FIELDS = ("content", "kind", "tags", "files")  # that travel; everything else ab
 FILE_NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.json")
 
 Name = Annotated[str, Meta(min_length=1, max_length=500)]
+Group = Annotated[str, Meta(pattern=r"^[0-9A-Za-z]{1,100}$")]
 
 
 class TeamChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One change of a shared memory. `group` names it in every journal that has it.
 
     `share` gives the whole statement, `revise` the fields that became different; `forget` and `unshare` take it back,
-    and have no text.
+    and have no text: `seen` names the changes that the person who did it knew.
     """
 
-    group: Annotated[str, Meta(pattern=r"^[0-9A-Za-z]{1,100}$")]
+    group: Group
     at: Annotated[datetime, Meta(tz=True)]
     action: Literal["share", "revise", "forget", "unshare"]
     content: Annotated[str, Meta(min_length=1, max_length=100_000)] | None = None
@@ -37,6 +38,7 @@ class TeamChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: Annotated[tuple[Name, ...], Meta(max_length=500)] | None = None
     importance: Annotated[float, Meta(ge=0, le=1)] | None = None
     created_at: Annotated[datetime, Meta(tz=True)] | None = None
+    seen: Annotated[tuple[Group, ...], Meta(max_length=MOST_CHANGES)] | None = None
 
     @property
     def takes_back(self) -> bool:

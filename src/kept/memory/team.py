@@ -31,7 +31,7 @@ from kept.memory.team_state import (
     mark_shared,
     members_of,
     notes_of,
-    own_groups,
+    own_ends,
     read_ref,
     told_fields,
     words_of,
@@ -135,6 +135,8 @@ def trust(context: Context, author: str, *, remove: bool = False) -> TeamMember:
     ref, storage = _ref(context, None), context.owned()
     known = {one.author: one for one in members_of(storage, read_ref(ref, ref.tip()))}
     key = author.strip().casefold()
+    if remove and key in accepted_authors(storage):  # also if the ref was rewritten without them
+        known.setdefault(key, TeamMember(author=key, name=key, changes=0, is_accepted=True))
     if key not in known:
         raise NotFound(f"No statement in {ref.name} is by that author.", hint="`kept team status` lists the authors.")
     member = known[key]
@@ -224,7 +226,7 @@ def _to_push(context: Context, storage: Storage, state: RefState, done: TeamExch
 
 def _at_tip(state: RefState, uid: str, accepted: Collection[str], reader: Reader) -> list[TeamChange]:
     """Return the changes of a file at the tip, but for its end by an author who is not accepted here."""
-    own = own_groups(reader, uid)
+    own = own_ends(reader.events(subject=uid))
     counting = {one.change.group for one in state.statements.get(uid, ()) if one.author.key in accepted} | own
     return [one for one in state.files.get(uid, ()) if not one.takes_back or one.group in counting]
 
@@ -233,7 +235,7 @@ def _news(memory: Memory | None, events: list[Event], note: str, at_tip: Sequenc
     """Return the changes that were made here and are not in the ref."""
     ended, action = _end_here(memory, events, note)
     if ended:
-        return _withdrawal(action, ended, at_tip)
+        return _withdrawal(action, ended[0], events, at_tip)
     if memory is None or memory.is_forgotten or memory.is_low_trust or memory.status == "candidate":
         return []
     return [] if _is_undone(events, note) else _new_changes(memory, events, note, {one.group for one in at_tip})
@@ -259,11 +261,15 @@ def _new_changes(memory: Memory, events: list[Event], group: str, known: Collect
     return [*sharing, *_revisions(event for event in later if event.group not in known)]
 
 
-def _withdrawal(action: Any, ended: Sequence[Event], at_tip: Sequence[TeamChange]) -> list[TeamChange]:
-    """Return the change that takes a statement back; [] if it is not in the ref, or was taken back before."""
-    if not ended or not team_files.standing(at_tip):
-        return []
-    return [TeamChange(group=ended[0].group, at=ended[0].at, action=action)]
+def _withdrawal(action: Any, ended: Event, events: Sequence[Event], at_tip: Sequence[TeamChange]) -> list[TeamChange]:
+    """Return the change that takes a statement back; [] if it is not in the ref, or was taken back before.
+
+    It names the changes of the ref that were here by then: their authors keep all others.
+    """
+    standing = team_files.standing(at_tip)
+    known = {event.group for event in events if event.seq < ended.seq}
+    seen = tuple(one.group for one in standing if one.group in known)
+    return [TeamChange(group=ended.group, at=ended.at, action=action, seen=seen)] if standing else []
 
 
 def _is_undone(events: Iterable[Event], group: str) -> bool:

@@ -1,7 +1,8 @@
 """Join the statements of a team's ref with the project, by the same `Joiner` as an import.
 
 Rule: a teammate changes only memories that are shared here. Authors whom no person has accepted add statements of
-unknown trust and change those; their changes to all other statements wait.
+unknown trust and change those; their changes to all other statements wait. A change that is here already stays as it
+came: no later commit makes it say something else, or lowers its trust.
 """
 
 from collections import Counter
@@ -20,6 +21,7 @@ from kept.memory.context import SHARED, Context, by_uid
 from kept.memory.joiner import BATCH, Joined, Joiner, JoinOptions
 from kept.memory.team_state import (
     CLAIMED,
+    ORIGINS,
     SHARE,
     Claimed,
     RefState,
@@ -30,12 +32,12 @@ from kept.memory.team_state import (
     is_shared,
     mark_shared,
     notes_of,
-    own_groups,
+    own_ends,
     told_fields,
     words_of,
 )
 from kept.model import PROPOSAL, PROPOSED, REJECTED, Event, Memory, Source, Trust, replace
-from kept.ports import Reader, Stamp, Storage, Transaction
+from kept.ports import Stamp, Storage, Transaction
 from kept.projects.team_ref import Author
 from kept.storage.shared import random_hex
 from kept.writing.redact import redact
@@ -107,6 +109,12 @@ class _Here(NamedTuple):
         """Return True if nothing here depends on it: it is new, or only authors who are not accepted have said it."""
         return self.mine is None or self.mine.is_low_trust
 
+    def fields_of(self, group: str) -> dict[str, Any]:
+        """Return the fields that a change of a teammate has set here."""
+        came = [one for one in self.events if one.group == group and one.actor.endswith(CLAIMED)]
+        fields = {name: now for one in came for name, now in told_fields(one).items()}
+        return {name: tuple(now) if isinstance(now, list) else now for name, now in fields.items()}
+
     def before_sharing(self) -> list[Event]:
         """Return the events that the shared statement was made from: no revision that the others do not know."""
         shared = [event.seq for event in self.events if event.group == self.note]
@@ -133,7 +141,8 @@ class _Sorting:
             is_foreign = not here.note and team_files.standing(one.change for one in claims)
             self.refused["not_shared_here"] += bool(is_foreign)
             return
-        usable = self._counting(here, [one for one in claims if self._is_sound(here, one.change)])
+        sound = [one for one in claims if self._is_sound(here, one.change)]
+        usable = self._counting(here, [self._as_it_came(here, one) for one in sound])
         end = team_files.withdrawal(one.change for one in usable)
         if end is not None:
             self.ends[here.uid] = end
@@ -149,12 +158,32 @@ class _Sorting:
         self.refused["secret"] += not is_safe
         return is_safe
 
+    def _as_it_came(self, here: _Here, claim: Claimed) -> Claimed:
+        """Return a change that is here with the values that it has here; other ones are left out and counted."""
+        change = claim.change
+        if here.mine is None or change.takes_back or change.group not in here.groups:
+            return claim
+        fields = here.fields_of(change.group)
+        said = fields.get("content")
+        is_same = not (said and change.content) or text.fingerprint(said) == text.fingerprint(change.content)
+        self.refused["rewritten"] += not is_same
+        if is_same:
+            return claim
+        as_it_is: dict[str, Any] = dict.fromkeys(team_files.FIELDS) | fields
+        return claim._replace(change=replace(change, **as_it_is))
+
     def _counting(self, here: _Here, claims: Sequence[Claimed]) -> Sequence[Claimed]:
         """Return the changes that count here; the others wait.
 
         Authors who are not accepted add statements of unknown trust and change those; they change no other statement.
         """
-        known = [one for one in claims if self._is_accepted(one) or one.change.group in here.groups]
+        ends = own_ends(here.events)
+        here_before = {group for group in here.groups if group not in ends}
+        known = [
+            one
+            for one in claims
+            if self._is_accepted(one) or one.change.group in (ends if one.change.takes_back else here_before)
+        ]
         self.waiting += [one for one in claims if one not in known]
         is_begun = any(one.change.action == SHARE and self._is_accepted(one) for one in claims)
         return claims if here.is_of_a_stranger and not is_begun else known
@@ -167,7 +196,7 @@ def _piece(space: str, here: _Here, claims: Sequence[Claimed], accepted: Collect
     """Return the statement with its history, as an import would bring it."""
     authors = {one.change.group: one.author for one in claims}
     first, *later = team_files.standing(one.change for one in claims)
-    level = _level(authors[first.group], accepted)
+    level = _level(authors[first.group].key, accepted)
     if here.mine is None:
         record = _born(space, here.uid, first, authors[first.group], level)
         events = [_event(record, first, authors[first.group], record.__struct_fields__)]
@@ -175,14 +204,14 @@ def _piece(space: str, here: _Here, claims: Sequence[Claimed], accepted: Collect
         record, events, later = here.mine, [], [first, *later]
     for change in later:
         author = authors[change.group]
-        fields = _changed_fields(here, change, record, _level(author, accepted))
+        fields = _changed_fields(here, change, record, _level(author.key, accepted))
         record = replace(record, **fields)
         events.append(_event(record, change, author, (*fields, *(("id",) if change.action == SHARE else ()))))
     return Piece(space=space, noun=Memory, subject=here.uid, record=record, history=(*here.before_sharing(), *events))
 
 
-def _level(author: Author, accepted: Collection[str]) -> Trust:
-    return "teammate" if author.key in accepted else "unknown"
+def _level(key: str, accepted: Collection[str]) -> Trust:
+    return "teammate" if key in accepted else "unknown"
 
 
 def _changed_fields(here: _Here, change: TeamChange, record: Memory, level: Trust) -> dict[str, Any]:
@@ -261,38 +290,66 @@ def _note_arrivals(storage: Storage, stamp: Stamp, pieces: Sequence[Piece]) -> N
 def _set_trust(storage: Storage, stamp: Stamp, state: RefState, accepted: Collection[str]) -> None:
     """Raise the statements of an author whom a person accepts, and lower those of one who is no longer accepted."""
     with storage.writing(stamp) as tx:
-        for uid in state.statements.keys() & notes_of(tx).keys():
+        notes, origins = notes_of(tx), tx.file_notes(ORIGINS)
+        for name in origins.keys() - {f"{ORIGINS}{uid}" for uid in notes}:
+            tx.note_file(name, None)
+        for uid in notes:
             memory = by_uid(tx, uid)
-            author = _author_of_text(tx, uid, state.statements[uid])
-            if memory is None or author is None or memory.trust not in ("unknown", "teammate"):
+            if memory is None or memory.trust not in ("unknown", "teammate"):
                 continue
-            now = replace(memory, trust=_level(author, accepted))
-            if now.trust == "teammate" and memory.status == "candidate":
-                now = replace(now, status="confirmed")
-            if now != memory:
-                tx.put(now, ACCEPT)
+            noted = origins.get(f"{ORIGINS}{uid}", "")
+            origin = _origin_of_text(memory, tx.events(subject=uid), noted, state.statements.get(uid, ()))
+            if origin is not None:
+                _set_level(tx, memory, origin, accepted)
 
 
-def _author_of_text(reader: Reader, uid: str, claims: Sequence[Claimed]) -> Author | None:
-    """Return the author of the text that a memory has here; None if it was written here."""
-    known = {event.group for event in reader.events(subject=uid)}
-    texts = [one for one in claims if one.change.group in known and one.change.content]
-    return None if not texts or texts[-1].change.group in own_groups(reader, uid) else texts[-1].author
+class _Origin(NamedTuple):
+    """The change that brought a text, and the author whom it counts as the words of."""
+
+    group: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.group} {self.key}"
+
+
+def _set_level(tx: Transaction, memory: Memory, origin: _Origin, accepted: Collection[str]) -> None:
+    """Give a memory the trust of its author, and note an accepted one: later commits may claim another."""
+    now = replace(memory, trust=_level(origin.key, accepted))
+    if now.trust == "teammate":
+        tx.note_file(f"{ORIGINS}{memory.uid}", str(origin))
+        now = replace(now, status="confirmed") if memory.status == "candidate" else now
+    if now != memory:
+        tx.put(now, ACCEPT)
+
+
+def _origin_of_text(memory: Memory, events: Sequence[Event], noted: str, claims: Sequence[Claimed]) -> _Origin | None:
+    """Return whose text a memory has here, by its note, else by the ref; None if it was written here."""
+    texts = [one for one in events if one.actor.endswith(CLAIMED) and told_fields(one).get("content") == memory.content]
+    if not texts:
+        return None
+    group, _, key = noted.partition(" ")
+    if group == texts[-1].group:
+        return _Origin(group, key)
+    found = (one for one in claims if one.change.group == texts[-1].group)
+    said = next((one for one in found if one.change.content == memory.content), None)
+    return None if said is None else _Origin(said.change.group, said.author.key)
 
 
 def _end(storage: Storage, stamp: Stamp, ends: Mapping[str, TeamChange], done: TeamExchange) -> None:
-    """Forget the memories that teammates took back, unless they were changed here since: then they stay, unshared."""
+    """Forget the memories that teammates took back; one with a change of this store that they did not know stays."""
     with storage.writing(stamp) as tx:
+        notes = notes_of(tx)
         for uid, end in ends.items():
-            memory, events = by_uid(tx, uid), tx.events(subject=uid)
+            memory = by_uid(tx, uid)
             if not is_shared(tx, uid):
                 continue
             if memory is None or memory.is_forgotten:
                 tx.note_file(f"{SHARED}{uid}", None)
-            elif _changed_since(events, end):
+            elif _is_changed_here(tx.events(subject=uid), notes[uid], end):
                 tx.note_file(f"{SHARED}{uid}", None)
                 done.notes.append(
-                    f"A teammate took {memory.ref} back, but it was changed here since: it stays, no longer shared."
+                    f"A teammate took {memory.ref} back, but it was changed here meanwhile: it stays, no longer shared."
                 )
             else:
                 put_away(tx, memory, None, MERGE)
@@ -309,9 +366,14 @@ def _bring_back_doubles(tx: Transaction, uid: str) -> None:
             tx.put(replace(other, **BACK), MERGE)
 
 
-def _changed_since(events: Sequence[Event], end: TeamChange) -> bool:
-    own = joining.carried(events)
-    return any((event.at, event.group) > (end.at, end.group) and told_fields(event) for event in own)
+def _is_changed_here(events: Sequence[Event], shared: str, end: TeamChange) -> bool:
+    """Return True if the end does not name a change that was made here; without names, if one is later than it."""
+    changes = [event for event in joining.carried(events) if told_fields(event)]
+    if end.seen is None:
+        return any((event.at, event.group) > (end.at, end.group) for event in changes)
+    begun = next((event.seq for event in events if event.group == shared), 0)
+    own = [event for event in changes if event.seq > begun and not event.actor.endswith(CLAIMED)]
+    return any(event.group not in end.seen for event in own)
 
 
 def _share_lost_texts(storage: Storage, stamp: Stamp) -> None:

@@ -2,7 +2,8 @@
 
 `team` has the verbs, `team_pull` joins the statements of others. Notes in the store say which memories are shared
 (`SHARED`) and which authors a person has accepted. Rule: the author of a change is the author of the commit that first
-brought exactly this change, so rewriting the words of another person makes them the words of the one who did.
+brought exactly this change, so rewriting the words of another person makes them the words of the one who did. A
+change that is here already stays as it came, whatever the ref says about it later.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from kept.writing.pipeline import WriteRules
 from kept.writing.redact import redact
 
 AUTHORS = "team/authors"  # the note of the authors that a person has accepted
+ORIGINS = "team/origin/"  # begins the notes of whose text a memory has: the change, and its accepted author
 SHARE = "share"
 NO_AUTHOR = Author("", "")
 CLAIMED = " (team)"  # ends the name of an author in the journal, so that it never is the name of a person here
@@ -138,6 +140,19 @@ def own_groups(reader: Reader, uid: str) -> set[str]:
     return {event.group for event in reader.events(subject=uid) if not event.actor.endswith(CLAIMED)}
 
 
+def own_ends(events: Iterable[Event]) -> set[str]:
+    """Return the changes of this store that took a memory away or back."""
+    return {
+        event.group
+        for event in events
+        if not event.actor.endswith(CLAIMED) and (event.action in ("erase", "unshare") or _archives(event))
+    }
+
+
+def _archives(event: Event) -> bool:
+    return bool((event.changed or {}).get("status", (None, None))[1] == "archived")
+
+
 def accepted_authors(storage: Storage) -> set[str]:
     with storage.reading() as reader:
         return set(msgspec.json.decode(reader.file_notes(AUTHORS).get(AUTHORS) or "[]"))
@@ -168,7 +183,7 @@ def has_secret(said: str, rules: WriteRules) -> bool:
 
 def archiving_event(events: Sequence[Event]) -> Event | None:
     """Return the event that archived the memory last."""
-    ends = [event for event in events if (event.changed or {}).get("status", (None, None))[1] == "archived"]
+    ends = [event for event in events if _archives(event)]
     return ends[-1] if ends else None
 
 

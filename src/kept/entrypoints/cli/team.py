@@ -15,6 +15,7 @@ REFUSED = {
     "unreadable": "cannot be read",
     "secret": "hold a value that looks like a secret",
     "not_shared_here": "name a memory that is not shared here",
+    "rewritten": "say something else than what came under the same name before",
     "dated_ahead": "are dated in the future",
     "erased": "were erased here",
     "rejected": "were rejected here",
