@@ -31,6 +31,7 @@ from kept.storage.ranking import EXACT_UP_TO_ROWS
 from kept.storage.shared import block
 
 SCHEMA = "kept"
+OLDEST_SERVER = 140_000
 SEARCH_PATH = f"{SCHEMA}, pg_temp"  # unless it is named, pg_temp is searched first, before PostgreSQL's own names
 READ_LIMIT_MS = 30_000  # for one statement of a reader; recall has a deadline of its own
 WRITE_LIMIT_MS = 60_000  # for one statement of a writer, waiting for a standby included
@@ -163,13 +164,7 @@ class Database:
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """A connection of its own, outside of any transaction. Raises StorageError that says why there is none."""
-        try:
-            connection = psycopg.connect(self.url, **_HOW)
-        except psycopg.OperationalError as error:
-            why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
-            hint = "Check the server and the URL."
-            raise StorageError(f"{self.place} cannot be reached: {why}", hint=hint) from error
-        with translated(self.place), connection:
+        with translated(self.place), connected(self.url, **_HOW) as connection:
             yield connection
 
     def close(self) -> None:
@@ -362,6 +357,36 @@ def place_of(url: str) -> str:
     return f"postgresql://{host}/{parts.get('dbname') or ''}"
 
 
+def connected(url: str, **how: Any) -> Connection:
+    """Connect to a database. Raises StorageError that says why there is no connection, and what to do."""
+    place = place_of(url)
+    try:
+        connection: Connection = psycopg.connect(url, **how)
+    except psycopg.OperationalError as error:
+        why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
+        raise StorageError(f"{place} cannot be reached: {why}", hint=_help_with(why, url)) from error
+    if connection.info.server_version < OLDEST_SERVER:
+        found = connection.info.parameter_status("server_version")
+        connection.close()
+        raise StorageError(
+            f"{place} is PostgreSQL {found}. Kept needs {OLDEST_SERVER // 10_000} or newer.",
+            hint="Upgrade the server, or name another one.",
+        )
+    return connection
+
+
+def _help_with(why: str, url: str) -> str:
+    """Return the advice for a connection that failed."""
+    parts = conninfo_to_dict(url)
+    if "password" not in why:
+        return "Check that the server runs, and the host, port, database and role in the URL."
+    host, port = parts.get("host") or "localhost", parts.get("port") or 5432
+    line = f"{host}:{port}:{parts.get('dbname') or '*'}:{parts.get('user') or 'ROLE'}:PASSWORD"
+    return (
+        f"Put the line {line} into ~/.pgpass (chmod 600), with \\ before : and \\ in the password, or set PGPASSWORD."
+    )
+
+
 def closed(place: str) -> StorageError:
     return StorageError(f"The storage of {place} is closed.", hint="Open it again with kept.open().")
 
@@ -390,7 +415,11 @@ def translation(error: psycopg.Error, place: str) -> KeptError:
     if is_lost(error):
         return StorageError(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
     # The text of other errors may quote a value, so only its class is named.
-    return StorageError(f"PostgreSQL refused a statement in {place} ({type(error).__name__}).")
+    return StorageError(
+        f"PostgreSQL refused a statement in {place}: {type(error).__name__} ({error.sqlstate}).",
+        hint="`kept database status URL` shows the server and whether the tables fit this program. "
+        "The log of the server has the statement.",
+    )
 
 
 _Kinds = tuple[type[psycopg.Error], ...]
@@ -407,6 +436,12 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
         StorageError,
         "{} has no tables of Kept yet.",
         "Run `kept database init URL` as its owner.",
+    ),
+    (
+        (errors.UndefinedObject, errors.UndefinedFunction),
+        StorageError,
+        "{} was made by another version of Kept, or was copied from another server without its roles.",
+        "Its owner runs `kept database migrate`.",
     ),
     (
         (errors.InsufficientPrivilege,),
