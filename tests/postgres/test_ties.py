@@ -390,8 +390,20 @@ def test_a_tied_role_can_neither_rewrite_nor_rebuild_tables(owner: str) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_two_owners_on_one_server_let_nobody_into_the_database_of_the_other(seed: int, root: str) -> None:
     """Random grants, tied and untied, in two databases; each role then tries both by raw SQL."""
-    walk = random.Random(seed)
     names = [f"kept_ties_{which}" for which in ("first", "second")]
+    roles = [f"tied {letter}" for letter in "abcde"]
+    try:
+        grant_at_random(random.Random(seed), root, names, roles)
+    finally:
+        with psycopg.connect(root, autocommit=True) as connection:
+            for name in names:
+                connection.execute(f"drop database if exists {name} with (force)")
+            for role in (*roles, *(f"{name}_owner" for name in names)):
+                connection.execute(sql.SQL("drop owned by {} cascade").format(sql.Identifier(role)))
+                connection.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def grant_at_random(walk: random.Random, root: str, names: list[str], roles: list[str]) -> None:
     owners = {}
     with psycopg.connect(root, autocommit=True) as connection:
         for name in names:
@@ -401,7 +413,6 @@ def test_two_owners_on_one_server_let_nobody_into_the_database_of_the_other(seed
     for name in names:
         schema.initialise(owners[name])
         fill(as_member(root, name, "postgres"))
-    roles = [f"tied {letter}" for letter in "abcde"]
     with psycopg.connect(root, autocommit=True) as connection:
         for role in roles:  # else it would be the role of the owner who granted it first
             connection.execute(sql.SQL("create role {} login").format(sql.Identifier(role)))
@@ -438,12 +449,6 @@ def test_two_owners_on_one_server_let_nobody_into_the_database_of_the_other(seed
             url = as_member(root, name, quote(role))
             with pytest.raises(NotAllowed, match=name):
                 PostgresStorage(url, PROJECTS[0])
-    with psycopg.connect(root, autocommit=True) as connection:
-        for name in names:
-            connection.execute(f"drop database {name} with (force)")
-        for role in (*roles, *(f"{name}_owner" for name in names)):
-            connection.execute(sql.SQL("drop owned by {} cascade").format(sql.Identifier(role)))
-            connection.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
 def test_status_names_the_tables_that_a_tied_role_can_read(owner: str) -> None:

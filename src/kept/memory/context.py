@@ -7,6 +7,7 @@ and `write`, which ask `access`; one call is one group of events in the journal.
 
 import os
 import time
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -85,6 +86,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     person: str | None = None  # on whose behalf, by name; known where a team shares the project
     settings: Settings
     clock: Clock
+    still: dict[int, datetime] = field(default_factory=dict)  # thread → its time while it reads in rounds
     confirm: Confirm | None = None
     origin: Origin = "agent"
     is_hosted: bool = False  # an agent in a program of its own: what tools say to it comes later, with its transcript
@@ -292,8 +294,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     # What holds now
 
     def now(self) -> datetime:
-        """The clock's time, in UTC."""
-        at = self.clock()
+        """The clock's time, in UTC. It stands still for a thread that reads in rounds."""
+        at = self.still.get(get_ident()) or self.clock()
         if at.tzinfo is None:
             raise InvalidInput("The clock returned a time without a time zone.", hint="Use datetime.now(UTC).")
         return at.astimezone(UTC)

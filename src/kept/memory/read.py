@@ -7,12 +7,14 @@ answer. Rule: notes are saved after the answer; saving never waits and never cha
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Comparer, Context, Memories, Ref, Storages
+from kept.memory.distance import in_rounds, settle
 from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
 from kept.memory.standing import CodeView
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
@@ -48,8 +50,23 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
         recalled = answer_as_of(context, request, storages, as_of)
         context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
         return recalled
+    is_cheap = context.reranker is None and not profile_of(request, context.settings).vectors
+    ask = partial(_answer_and_note, context, request, storages, now)
+    recalled = in_rounds(context, storages, ask) if is_cheap else ask()
+    if request.scope != "sessions":
+        note_latency(context, recalled, storages)
+    if recalled.receipt is None and _is_any_read_only(storages):
+        recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
+    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
+    after_recall(context, recalled.receipt)
+    return recalled
+
+
+def _answer_and_note(context: Context, request: Request, storages: Storages, now: datetime) -> Recalled:
+    """Answer a question, and save its receipt."""
     recalled = answer(context, request, storages, now)
     recalled = replace(recalled, hits=CodeView(context).labelled(recalled.hits))
+    settle(storages)
     hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
@@ -61,10 +78,6 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
         linked=[hit.memory for hit in hits if not is_followed(hit)],
         used=used_by(context, request, [hit.memory for hit in hits], now),
     )
-    if receipt is None and _is_any_read_only(storages):
-        recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
-    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
-    after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
 
 
@@ -143,8 +156,17 @@ def answer_from(
         recalled = recall_messages(request, circumstances)
     else:
         recalled = pipeline.recall(request, circumstances)
-        latencies_of(context).note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
     return recalled if embedder.note is None else _noting(recalled, embedder.note)
+
+
+def note_latency(context: Context, recalled: Recalled, storages: Storages) -> None:
+    """Note how long a recall of memories took; the second of a process also reads the times of earlier processes."""
+
+    def before() -> list[float]:
+        with looking(storages[:1]) as readers:
+            return [took for reader in readers for took in past_latencies(reader)]
+
+    latencies_of(context).note(recalled.took_ms, before)
 
 
 def _noting(recalled: Recalled, note: str) -> Recalled:

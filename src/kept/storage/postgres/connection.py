@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import psycopg
@@ -56,6 +56,11 @@ HALFVEC = f"""
       and (o.rolsuper or o.oid = (select nspowner from pg_namespace where nspname = '{SCHEMA}'))"""
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
+Rows = Sequence[tuple[Any, ...]]
+Asked = tuple[str, dict[str, Any] | None]  # a statement and its values
+_FILLED = tuple(
+    (shelf, 1_000, 10_000, 10_000, None) for shelf in range(5)
+)  # the guess: there is something on every shelf
 Known = dict[tuple[Any, ...], list[tuple[Any, ...]]]  # statement and values → rows, as of one state of a space
 
 
@@ -106,39 +111,52 @@ class Database:
         self.url = url
         self.place = place_of(url)
         self.is_closed = False
+        self._pooler = threading.Event()  # set: there is one between us and the server
         self._pool: ConnectionPool[Connection] | None = None
         self._pid = 0
         self._opening = threading.Lock()
 
     @contextmanager
     def transaction(
-        self, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "", wait_s: float
-    ) -> Iterator[tuple[Connection, Any]]:
-        """A connection inside a transaction of a space, and the row of `also`; the caller commits.
+        self,
+        number: int,
+        *,
+        reads: bool,
+        limits: Mapping[str, str],
+        asked: Sequence[Asked] = (),
+        wait_s: float,
+        on: "Connection | None" = None,
+    ) -> Iterator[tuple[Connection, list[list[tuple[Any, ...]]]]]:
+        """Yield a connection inside a transaction of a space, and the rows of each statement asked; the caller commits.
 
-        A connection whose server is gone is replaced, for a while, as long as nothing has happened on it.
+        A connection whose server is gone is replaced, for a while, as long as nothing has happened on it. `on`: one
+        that the caller has, perhaps in a transaction that only read; that one ends in the same round trip.
         """
         with translated(self.place):
-            connection, row = self._begun(number, reads=reads, limits=limits, also=also, wait_s=wait_s)
+            connection, rows = self._begun(number, reads=reads, limits=limits, asked=asked, wait_s=wait_s, on=on)
             try:
-                yield connection, row
+                yield connection, rows
             except BaseException:
-                _leave(connection)
+                leave(connection)
                 raise
             finally:
-                self._opened().putconn(connection)
+                if connection is not on:
+                    self._opened().putconn(connection)
 
-    def _begun(self, number: int, *, wait_s: float, **how: Any) -> tuple[Connection, Any]:
+    def _begun(
+        self, number: int, *, wait_s: float, on: "Connection | None", **how: Any
+    ) -> tuple[Connection, list[list[tuple[Any, ...]]]]:
         end = time.monotonic() + min(max(wait_s, FEWEST_S), RECONNECT_S)
         while True:
-            connection = self._take(wait_s, end)
+            connection = self._take(wait_s, end) if on is None or on.closed else on
             try:
                 return connection, begin(connection, number, **how)
             except BaseException as error:
-                _leave(connection)
+                leave(connection)
                 if is_lost(error):
                     connection.close()
-                self._opened().putconn(connection)
+                if connection is not on:
+                    self._opened().putconn(connection)
                 if not is_lost(error) or time.monotonic() > end:
                     raise
 
@@ -166,6 +184,12 @@ class Database:
         """A connection of its own, outside of any transaction. Raises StorageError that says why there is none."""
         with translated(self.place), connected(self.url, **_HOW) as connection:
             yield connection
+
+    def look_for_pooler(self, connection: Connection, backend: int) -> None:
+        """Prepare no statements behind a pooler, such as pgbouncer: the next transaction may be on another backend."""
+        if backend != connection.info.backend_pid:
+            self._pooler.set()
+            _configure(self._pooler, connection)
 
     def close(self) -> None:
         self.is_closed = True
@@ -196,7 +220,7 @@ class Database:
             max_idle=IDLE_S,
             reconnect_timeout=RETRY_S,
             num_workers=1,
-            configure=_configure,
+            configure=partial(_configure, self._pooler),  # not a method, which would keep this object alive
             reset=_reset,
             open=True,
             name="kept",
@@ -226,15 +250,18 @@ _HOW: dict[str, Any] = {"autocommit": True, "context": _Context(), "connect_time
 class SpaceView:
     """One transaction in one space: what every reader reads with."""
 
+    is_guessing = False  # in rounds.py
+    asked_with: dict[tuple[int, str], tuple[str, ...]]  # there: shelf and word → the words that were asked with it
+
     def __init__(self, space: str, number: int, connection: Connection, known: Known | None = None) -> None:
         self.space = space
         self.number = number
         self.bare = connection
-        self._known = {} if known is None else known
+        self.known = {} if known is None else known
         self._deadline: Deadline | None = None
 
-    def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query; its `%(space)s` is this space."""
+    def fetch(self, sql: str, *, guess: Rows = (), **values: Any) -> list[tuple[Any, ...]]:
+        """Return all rows of a query; its `%(space)s` is this space. `guess`: rows for rounds.py to go on with."""
         found = self._execute(sql, values).fetchall()
         if self._deadline is not None and self._deadline.left_s <= 0:
             raise TooLate
@@ -245,23 +272,30 @@ class SpaceView:
         self._execute(sql, values)
 
     def _execute(self, sql: str, values: dict[str, Any]) -> "psycopg.Cursor[tuple[Any, ...]]":
-        bound = {name: adapted(value) for name, value in values.items()}
-        return self.bare.execute(sql, {"space": self.number, **bound}, binary=True)
+        return self.bare.execute(sql, self.bound(values), binary=True)
 
-    def once(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """The same, remembered as long as nobody has written: for few rows that every recall needs."""
+    def add(self, statement: bytes, values: Sequence[Any]) -> None:
+        """Run an insertion whose values are numbered; no placeholders are looked for in thousands of characters."""
+        psycopg.RawCursor(self.bare).execute(statement, values, prepare=True)
+
+    def bound(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a statement as PostgreSQL takes them."""
+        return {"space": self.number} | {name: adapted(value) for name, value in values.items()}
+
+    def once(self, sql: str, *, guess: Rows = (), **values: Any) -> list[tuple[Any, ...]]:
+        """Fetch rows and remember them until the space has changed: for few rows that every recall needs."""
         asked = (sql, *values.items())
-        found = self._known.get(asked)
+        found = self.known.get(asked)
         if found is None:
-            found = self.fetch(sql, **values)
+            found = self.fetch(sql, guess=guess, **values)
             if len(found) <= FEW:
-                self._known[asked] = found
+                self.known[asked] = found
         return found
 
     def corpus(self) -> dict[int, tuple[Any, ...]]:
         """Shelf → its rows, words and tokens, and how many rows it had when its hot words were counted."""
         sql = "select shelf, rows, words, tokens, counted_at from corpus where space = %(space)s"
-        return {row[0]: row[1:] for row in self.once(sql)}
+        return {row[0]: row[1:] for row in self.once(sql, guess=_FILLED)}
 
     def counts(self, shelf: int) -> tuple[int, int, int]:
         """Rows, words and tokens of a shelf."""
@@ -282,7 +316,9 @@ class SpaceView:
         is_large = any(n_rows > EXACT_UP_TO_ROWS for n_rows, *_ in self.corpus().values())
         if is_large:
             left_ms = max(1, round(deadline.left_s * 1_000))
-            self.bare.execute(f"savepoint search; set local statement_timeout = {left_ms:d}")
+            with self.bare.pipeline():
+                self.bare.execute("savepoint search")
+                self.bare.execute(f"set local statement_timeout = {left_ms:d}")
         self._deadline = deadline
         try:
             yield
@@ -295,15 +331,28 @@ class SpaceView:
                     self.bare.execute("rollback to savepoint search")
 
 
-def begin(connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "") -> Any:
-    """Begin a transaction in a space; `also` is run at once with it, and its last row is returned."""
+def begin(
+    connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], asked: Sequence[Asked] = ()
+) -> list[list[tuple[Any, ...]]]:
+    """Begin a transaction in a space and return the rows of the statements asked, all in one round trip.
+
+    Each statement goes on its own: a sharded database would pass a text of several on whole, for each of them.
+    """
     level = "repeatable read read only" if reads else "read committed"
     settings = {"search_path": SEARCH_PATH, "kept.space": f"'{number:d}'", **limits}
-    assignments = "; ".join(f"set local {name} = {value}" for name, value in settings.items())
-    cursor = connection.execute(f"begin isolation level {level}; {assignments}; {also}")
-    while cursor.nextset():
-        pass
-    return cursor.fetchone() if also else None
+    with connection.pipeline():
+        if connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.execute("commit")
+        connection.execute(f"begin isolation level {level}")
+        for name, value in settings.items():
+            connection.execute(f"set local {name} = {value}")
+        cursors = [connection.execute(sql, values, binary=True) for sql, values in asked]
+    return rows_of(cursors)
+
+
+def rows_of(cursors: "Sequence[psycopg.Cursor[tuple[Any, ...]]]") -> list[list[tuple[Any, ...]]]:
+    """Return the rows of statements that have ended; none for one that returns none."""
+    return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 
 def insert(
@@ -321,7 +370,6 @@ def insert(
     Rows are given without their space, and without the values of the first columns if these are the `same` in all.
     """
     start, shared = 0, [view.number, *same]
-    cursor = psycopg.RawCursor(view.bare)  # which does not look for placeholders in thousands of characters
     while start < len(rows):
         size = at_once
         while size > len(rows) - start:
@@ -332,7 +380,7 @@ def insert(
         for place, value in enumerate(values):
             if type(value) is str and (NUL in value or ESCAPE in value):
                 values[place] = _escaped(value)
-        cursor.execute(_insertion(table, tuple(columns), len(same), size, rest), values, prepare=True)
+        view.add(_insertion(table, tuple(columns), len(same), size, rest), values)
         start += size
 
 
@@ -465,17 +513,15 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
 )
 
 
-def _leave(connection: Connection) -> None:
+def leave(connection: Connection) -> None:
     """End whatever transaction an error has left."""
     with suppress(psycopg.Error):
         if connection.info.transaction_status != TransactionStatus.IDLE:
             connection.execute("rollback")
 
 
-def _configure(connection: Connection) -> None:
-    """Prepare no statements behind a pooler, such as pgbouncer: the next transaction may be on another backend."""
-    found: Any = connection.execute("select pg_backend_pid()").fetchone()
-    if found[0] != connection.info.backend_pid:
+def _configure(pooler: threading.Event, connection: Connection) -> None:
+    if pooler.is_set():
         connection.prepare_threshold = None
 
 

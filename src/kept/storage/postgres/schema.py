@@ -21,7 +21,6 @@ from kept.storage.postgres.connection import (
     SCHEMA,
     SEARCH_PATH,
     Connection,
-    SpaceView,
     connected,
     place_of,
     translated,
@@ -150,13 +149,18 @@ def status(url: str) -> DatabaseStatus:
         return DatabaseStatus(place, server, role, version, LATEST, is_standby, is_walled, n_spaces, crossings)
 
 
-def check_role(view: SpaceView, place: str) -> None:
-    """Raise NotAllowed when the role of a connection gets around row-level security, or was not let in."""
-    asked = """
-        select %(space)s, rolsuper or rolbypassrls, has_schema_privilege(n.oid, 'usage'), rolname
-        from pg_roles left join pg_namespace n on n.nspname = %(schema)s
-        where rolname = current_user"""
-    _, bypasses, is_let_in, role = view.fetch(asked, schema=SCHEMA)[0]
+ROLE_ASKED = f"""
+    select rolsuper or rolbypassrls, has_schema_privilege(n.oid, 'usage'), rolname, pg_backend_pid()
+    from pg_roles left join pg_namespace n on n.nspname = '{SCHEMA}'
+    where rolname = current_user"""
+
+
+def check_role(found: Sequence[Any], place: str) -> None:
+    """Raise NotAllowed when the role of a connection gets around row-level security, or was not let in.
+
+    `found` is the row of ROLE_ASKED.
+    """
+    bypasses, is_let_in, role, _ = found
     if bypasses:
         raise NotAllowed(
             "This role bypasses row-level security, so it would see every project.",
