@@ -17,8 +17,7 @@ from kept import text, tokens
 from kept.errors import InvalidInput, KeptError
 from kept.freshness import UNKNOWN, Standing
 from kept.memory import read, receipts
-from kept.memory.context import Comparer, Context, Storages
-from kept.memory.distance import in_rounds, settle
+from kept.memory.context import Comparer, Context, Storages, settle
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
 from kept.memory.standing import CodeView
@@ -221,7 +220,7 @@ def _brief(
     if on_new_session is not None and _is_new(situation.session, storages):
         on_new_session(context, situation.session or "")
     look = partial(gather, context, situation, storages, now, is_hook=delivery is not None, still_told=still_told)
-    told = in_rounds(context, storages, look)
+    told = context.in_rounds(storages, look)
     settle(storages)
     briefing = compose(told.material, order)
     if delivery is not None:

@@ -35,7 +35,7 @@ from kept.model import (
     Tier,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Embedder, R, Reader, Stamp, Storage, Transaction
+from kept.ports import ANYWHERE, Clock, Distant, Embedder, R, Reader, Stamp, Storage, Transaction
 from kept.settings import SEED_PROFILES, Settings
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
@@ -300,6 +300,20 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             raise InvalidInput("The clock returned a time without a time zone.", hint="Use datetime.now(UTC).")
         return at.astimezone(UTC)
 
+    def in_rounds(self, storages: Storages, work: Callable[[], T]) -> T:
+        """Run a function that reads; for a storage that is far away in few round trips, so it may run several times.
+
+        It changes nothing before it has called `settle`. The clock stands still, so that each run asks the same.
+        """
+        far = next((storage for storage in storages if isinstance(storage, Distant)), None)
+        if far is None or get_ident() in self.still:
+            return work()
+        self.still[get_ident()] = self.now()
+        try:
+            return far.in_rounds(work)
+        finally:
+            del self.still[get_ident()]
+
     def stamp(self, undoes: str | None = None, *, shared: bool = False) -> Stamp:
         """Who changes something, when, and as which group of the journal. `shared`: also global memory is changed."""
         if self.held is not None and undoes is None:
@@ -444,3 +458,10 @@ def verb(name: str) -> Callable[[M], M]:
         return cast(M, called)
 
     return decorate
+
+
+def settle(storages: Storages) -> None:
+    """End this run of a function in rounds if it lacks an answer; else it may change something from here on."""
+    for storage in storages:
+        if isinstance(storage, Distant):
+            storage.settle()

@@ -18,7 +18,6 @@ from kept import text
 from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
-from kept.memory.distance import in_rounds
 from kept.memory.receipts import given_at, save_notes
 from kept.memory.told import Moment, told_in
 from kept.model import Entry, Memory
@@ -90,10 +89,10 @@ class Deliveries:
         if not said:
             return ""
         storages = self._context.readable()
-        block, is_quiet, is_second = in_rounds(self._context, storages, partial(self._for_words, said, most, listener))
+        block, is_quiet, is_second = self._context.in_rounds(storages, partial(self._for_words, said, most, listener))
         if not is_quiet and not is_second:
             return block
-        return in_rounds(self._context, storages, partial(self._with_list, block, listener, is_quiet=is_quiet))
+        return self._context.in_rounds(storages, partial(self._with_list, block, listener, is_quiet=is_quiet))
 
     def _for_words(self, said: str, most: int, listener: Listener) -> tuple[str, bool, bool]:
         """Return the text for a prompt, and whether it comes after a long silence, or is the second of its session."""
@@ -143,7 +142,7 @@ class Deliveries:
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""
-        return in_rounds(self._context, self._context.readable(), partial(self._fix_of, output, listener, command))
+        return self._context.in_rounds(self._context.readable(), partial(self._fix_of, output, listener, command))
 
     def _fix_of(self, output: str, listener: Listener, command: str = "", besides: Container[str] = ()) -> str:
         """Write the known fix of an error, if it is no memory of `besides` (uids)."""

@@ -13,8 +13,7 @@ from typing import Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Comparer, Context, Memories, Ref, Storages
-from kept.memory.distance import in_rounds, settle
+from kept.memory.context import Comparer, Context, Memories, Ref, Storages, settle
 from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
 from kept.memory.standing import CodeView
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
@@ -52,7 +51,7 @@ def recall(context: Context, request: Request, *, as_of: datetime | None = None)
         return recalled
     is_cheap = context.reranker is None and not profile_of(request, context.settings).vectors
     ask = partial(_answer_and_note, context, request, storages, now)
-    recalled = in_rounds(context, storages, ask) if is_cheap else ask()
+    recalled = context.in_rounds(storages, ask) if is_cheap else ask()
     if request.scope != "sessions":
         note_latency(context, recalled, storages)
     if recalled.receipt is None and _is_any_read_only(storages):

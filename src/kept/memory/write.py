@@ -13,8 +13,7 @@ from functools import partial
 from kept import ids
 from kept.errors import InvalidInput
 from kept.memory import counts, trust
-from kept.memory.context import BATCH, Context, Receipts, Ref
-from kept.memory.distance import in_rounds, settle
+from kept.memory.context import BATCH, Context, Receipts, Ref, settle
 from kept.memory.standing import anchored
 from kept.model import ALSO, CHECK, GLOBAL, Conflict, Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Shelf, Stamp, Storage, Transaction
@@ -67,7 +66,7 @@ def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Sta
     """
     given = _as_drafts(drafts)
     storages = [] if len(given) > BATCH or context.held is not None else [context.spaces.project()]
-    return in_rounds(context, [one for one in storages if one is not None], partial(_remember, context, given, stamp))
+    return context.in_rounds([one for one in storages if one is not None], partial(_remember, context, given, stamp))
 
 
 def _remember(context: Context, given: list[Draft], stamp: Stamp | None) -> Receipts:
