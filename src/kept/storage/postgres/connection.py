@@ -406,7 +406,7 @@ def place_of(url: str) -> str:
 
 
 def connected(url: str, **how: Any) -> Connection:
-    """Connect to a database. Raises StorageError that says why there is no connection, and what to do."""
+    """Connect to a database. Raises StorageError that names the reason and the next step."""
     place = place_of(url)
     try:
         connection: Connection = psycopg.connect(url, **how)

@@ -118,7 +118,7 @@ class Rounds:
 
 
 class RoundsView(SpaceView):
-    """The view of a reader in rounds: answers from rows that were read, and notes what is missing."""
+    """The view of a reader in rounds: answers from rows that were read, and notes missing statements."""
 
     is_guessing = True
 

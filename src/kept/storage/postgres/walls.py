@@ -184,7 +184,7 @@ def forget_values(connection: Connection) -> None:
 
 
 def _readable(connection: Connection, space: int) -> list[str]:
-    """Return the tables of which this session reads a row of the space."""
+    """Return the tables that show this session a row of the space."""
     found = []
     for table in _tables(connection):
         if table not in OPEN_TABLES:
