@@ -45,6 +45,7 @@ def main() -> None:
                 page.get_by_label("Key or token").fill(KEY)
                 page.get_by_role("button", name="Sign in").click()
                 page.locator("div.trace").wait_for()
+                page.get_by_role("button", name="Got it").click()
                 page.screenshot(path=str(IMAGES / "saw.png"))
                 browser.close()
         finally:

@@ -29,7 +29,10 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
 
 WITH_COMMANDS = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("tutorial", "sessions", "recall", "projects", "upkeep", "hosts", "agents")),
+    *(
+        f"docs/{name}.md"
+        for name in ("tutorial", "sessions", "recall", "projects", "upkeep", "freshness", "hosts", "agents")
+    ),
 ]
 TOPICS = ("agents", "storage", "writing", "recall", "sessions", "upkeep", "projects", "briefing")
 

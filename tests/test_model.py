@@ -6,7 +6,7 @@ import pytest
 
 import kept
 from kept import ids
-from kept.model import KIND_ALIASES, KINDS, Memory, Origin, canonical_kind
+from kept.model import KIND_ALIASES, KINDS, TRUSTS, Memory, Origin, canonical_kind, least
 from tests.builders import START, FakeClock, memory
 
 
@@ -32,6 +32,14 @@ def test_a_memory_has_what_every_design_asks_of_one() -> None:
     assert {"content", "tags", "created_at", "last_hit_at", "feedback", "source"} <= fields
     assert {"fingerprint", "kind", "importance", "status", "confidence", "files", "use_count", "updated_at"} <= fields
     assert {"session", "narrative", "task"} <= set(kept.Source.__struct_fields__)
+
+
+def test_a_text_has_the_least_trust_of_what_it_was_made_from() -> None:
+    assert TRUSTS == ("unknown", "tool", "agent", "teammate", "user")
+    assert least("user", "teammate") == "teammate"
+    assert least("teammate", "agent") == "agent"
+    assert not memory("x", trust="teammate").is_low_trust
+    assert memory("x", trust="unknown").status == "candidate"
 
 
 @pytest.mark.parametrize("ref", [42, "42", " 42 ", "[id:42]", "[ID:42]"])

@@ -21,7 +21,10 @@ NAMESPACES = {
         "is_attended",
         "on_compaction",
     },
-    "files": {"accompany", "extract", "items", "status", "sync", "take_edits", "write_brain"},
+    "files": {
+        *("accompany", "agents", "extract", "items", "note_readers", "read_notes", "status", "sync", "take_edits"),
+        "write_brain",
+    },
     "knowledge": {
         "add_convention",
         "add_decision",
@@ -34,6 +37,7 @@ NAMESPACES = {
         "preferences",
     },
     "pauses": {"pause", "resume", "status"},
+    "team": {"pull", "push", "share", "status", "trust", "unshare"},
     "reviews": {"list", "apply", "propose"},
     "store": {
         "allow",
@@ -44,6 +48,7 @@ NAMESPACES = {
         "export_lines",
         "export_to",
         "finish_sessions",
+        "follow_code",
         "import_",
         "matching",
         "merge",
@@ -114,7 +119,7 @@ def test_a_namespace_has_the_promised_names(memory: kept.Kept, namespace: str, n
         ("remember_many", ["drafts"]),
         (
             "recall",
-            ["query", "limit", "profile", "kinds", "tags", "files", "since", "until", "scope", "follow"],
+            ["query", "limit", "profile", "kinds", "tags", "files", "since", "until", "as_of", "scope", "follow"],
         ),
         ("get", ["ref"]),
         ("list", ["kinds", "tags", "status", "limit", "after"]),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from kept.memory import Kept
     from kept.memory.opening import open
+    from kept.memory.pool import Pool
     from kept.model import (
         Actor,
         Alias,
@@ -51,6 +52,7 @@ else:
         "errors": "Busy Corrupt InvalidInput KeptError NotAllowed NotFound SchemaTooNew SettingsError StorageError",
         "memory": "Kept",
         "memory.opening": "open",
+        "memory.pool": "Pool",
         "model": "Actor Alias Briefing Conflict Draft Event Hit Memory Message Recalled Receipt Session Signal Source "
         "Task",
         "settings": "Settings",
@@ -94,6 +96,7 @@ __all__ = [
     "Message",
     "NotAllowed",
     "NotFound",
+    "Pool",
     "Recalled",
     "Receipt",
     "SchemaTooNew",

@@ -7,7 +7,7 @@ only when a person agrees, to each effect on each record (`memory.consent` asks)
 """
 
 from kept.errors import NotAllowed
-from kept.model import GLOBAL, Actor, Conflict, Memory, Record, least, replace
+from kept.model import GLOBAL, Actor, Conflict, Memory, Record, Rejection, least, replace
 
 
 def may_read(actor: Actor, space: str) -> bool:
@@ -64,17 +64,18 @@ def check_own(actor: Actor, space: str) -> None:
 def goes_unasked(before: Record | None, after: Record | None, action: str, *, is_heard: bool = True) -> bool:
     """Whether a project agent may do this to a record of global memory without asking a person.
 
-    Only a new pattern that is not pinned, the conflict that a new memory brings, and the loss of trust. A promotion
+    Only a new pattern that is not pinned, the conflict that a new memory brings, the loss of trust, and a rejection,
+    which comes and goes with a memory that is asked about. A promotion
     tells all projects what one of them knew, so it is asked about, whatever the kind; and so is a text of low trust, or
     one that may turn out to be: without `is_heard`, its agent was told things that are not known here yet.
     """
     if isinstance(before, Memory) and isinstance(after, Memory):
         return after.is_low_trust and least(before.trust, after.trust) != before.trust and _says_the_same(before, after)
     if before is not None or action == "promote":
-        return False
+        return isinstance(before, Rejection)
     if isinstance(after, Memory):
         return is_heard and _is_plain_pattern(after)
-    return isinstance(after, Conflict)
+    return isinstance(after, Conflict | Rejection)
 
 
 def _is_plain_pattern(memory: Memory) -> bool:

@@ -5,15 +5,18 @@ compares them with a work tree, and the branch of the memory with the branch tha
 
     fresh      every anchor has the text that it had
     changed    a file or symbol reads differently now
-    moved      the text stands in another file; the anchor follows
+    moved      it stands in another file now, unchanged; the anchor has followed it there
     gone       none of the files and symbols is there
     unknown    there is no anchor, no work tree, or another branch is checked out
 
 Pure: a `Tree` reads the files. Rule: only a person's or a judge's word makes a memory fresh again, never a reading.
 """
 
+import re
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -36,17 +39,28 @@ _PATH = text.pattern(
 _CALLED = text.pattern(r"\b([A-Za-z_][\w.]*)\(\)")
 _QUOTED = text.pattern(r"`([A-Za-z_][\w.:]*)`")
 _SHAPED = text.pattern(r"\b(?:[A-Za-z_]\w*\.)*(?:[A-Za-z]\w*_\w+|_\w+|[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*)\b")
-_COMMENT = text.pattern(r"(?m)^[ \t]*(?:#(?!!).*|//.*)$")
+_COMMENTS = {True: text.pattern(r"(?m)^[ \t]*#.*$"), False: text.pattern(r"(?m)^[ \t]*//.*$")}  # indented, braced
 _LAST_COMMA = text.pattern(r",(?=[)\]}])")
-_TOKEN = text.pattern(r'"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|//[^\n]*|/\*(?s:.*?)\*/|[{}()\[\];\n]')
+_TRIPLE = text.pattern(r"\"{3}|'{3}")
+# Strings and comments, which may hold any sign; then the signs that open and close. Rust has lifetimes such as 'a.
+_SIGNS = r'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|//[^\n]*|/\*(?s:.*?)\*/|[{}()\[\];\n]'
+_TOKENS = {
+    True: text.pattern(r"'(?:\\[^\n]{1,9}?|[^'\\\n])'" + _SIGNS),
+    False: text.pattern(r"'(?:\\.|[^'\\\n])*'" + _SIGNS),
+}
+MOST_BLOCKS = 20  # definitions of one name in one file
 
 
 class CodeAnchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file, or a symbol in a file, with the hash of its text; `size` and `mtime` spare the reading of the file."""
+    """A file, or a symbol in a file, with the hash of its text; `size` and `mtime` spare the reading of the file.
+
+    `was` is the path that the memory names, if the text stands at another one by now.
+    """
 
     path: str
     hash: str
     symbol: str = ""
+    was: str = ""
     size: int = 0
     mtime: int = 0
 
@@ -56,10 +70,14 @@ class CodeAnchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The branch and commit that a memory was written on, and its anchors. `branch` is "" for a detached HEAD."""
+    """The branch and commit that a memory was written on, and its anchors. `branch` is "" for a detached HEAD.
+
+    `is_early`: the branch had no commit yet, so `commit` is the one that it began at, of another branch.
+    """
 
     branch: str = ""
     commit: str = ""
+    is_early: bool = False
     is_deleted: bool = False  # the branch was deleted, and nothing of it was merged
     anchors: tuple[CodeAnchor, ...] = ()
 
@@ -74,12 +92,16 @@ class Here(Struct, frozen=True, kw_only=True):
 
 
 class Standing(NamedTuple):
-    """The state of a memory's code, notes on the changes, and the branch it belongs to if that is not merged here."""
+    """The state of a memory's code, notes on the changes, and the branch it belongs to if that is not merged here.
+
+    `until` says when it stopped being true (`memory.endings`).
+    """
 
     state: State = "unknown"
     notes: tuple[str, ...] = ()
     branch: str = ""
     check: str = ""
+    until: str = ""
 
     @property
     def note(self) -> str:
@@ -143,9 +165,16 @@ def without_code(memory: Memory) -> Memory:
 def names_in(content: str, files: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the paths and the symbols that a memory names, its files first."""
     paths = [*files, *(found.rstrip(".") for found in _PATH.findall(content))]
-    symbols = [*_CALLED.findall(content), *_QUOTED.findall(content), *_SHAPED.findall(content)]
-    written = [name.replace("::", ".").strip(".:") for name in symbols if name not in paths]
+    rest = _PATH.sub(lambda found: " " if _is_file(found[0]) else found[0], content)  # x/__init__.py has no __init__
+    symbols = [*_CALLED.findall(rest), *_QUOTED.findall(rest), *_SHAPED.findall(rest)]
+    written = [name.replace("::", ".").strip(".:") for name in symbols]
     return list(dict.fromkeys(paths))[:MOST_NAMES], list(dict.fromkeys(filter(None, written)))[:MOST_NAMES]
+
+
+def _is_file(name: str) -> bool:
+    """Return True for a path; `Ferry.load` may be a method."""
+    suffix = suffix_of(name)
+    return "/" in name or suffix in _INDENTED or suffix in _BRACED
 
 
 def anchors_for(content: str, files: Sequence[str], tree: Tree) -> tuple[CodeAnchor, ...]:
@@ -171,11 +200,13 @@ def anchored(path: str, symbol: str, file: FileText) -> CodeAnchor | None:
     return CodeAnchor(path=path, hash=digest, symbol=symbol, size=file.size, mtime=file.mtime)
 
 
-def renewed(code: Code | None, content: str, files: Sequence[str], tree: Tree, here: Here) -> Code:
-    """Return the code of a memory that was just confirmed: as it is now, on this branch."""
+def renewed(memory: Memory, tree: Tree, now: Code) -> Code:
+    """Return the code of a memory that was just confirmed: on the branch of `now`, with the anchors as they are."""
+    code = code_of(memory)
     known = code.anchors if code is not None else ()
     again = [one for old in known if (file := tree.read(old.path)) and (one := anchored(old.path, old.symbol, file))]
-    return Code(branch=here.branch, commit=here.commit, anchors=tuple(again) or anchors_for(content, files, tree))
+    anchors = tuple(again) or anchors_for(memory.content, memory.files, tree)
+    return msgspec.structs.replace(now, anchors=anchors)
 
 
 # ---- at a delivery ----
@@ -195,12 +226,12 @@ def standing(memory: Memory, here: Here, tree: Tree) -> Standing:
 
 
 def _compared(anchors: Sequence[CodeAnchor], tree: Tree, check: str) -> Standing:
-    """Compare anchors with a work tree: gone if all are gone, fresh if all are fresh."""
+    """Compare anchors with a work tree: gone if all are gone, changed if one is or some are gone."""
     found = [(anchor, state_of(anchor, tree)) for anchor in anchors]
-    notes = tuple(_note(anchor, state) for anchor, state in found if state != "fresh")
+    notes = tuple(note for anchor, state in found for note in _notes(anchor, state))
     states = {state for _, state in found}
-    worst: State = "fresh" if states == {"fresh"} else "gone" if states == {"gone"} else "changed"
-    return Standing(worst, notes, check=check)
+    state = states.pop() if len(states) == 1 else "moved" if states == {"fresh", "moved"} else "changed"
+    return Standing(state, notes, check=check)
 
 
 def is_comparable(code: Code, here: Here) -> bool:
@@ -210,9 +241,9 @@ def is_comparable(code: Code, here: Here) -> bool:
 
 def _branch_label(code: Code, here: Here) -> str:
     """Return the name of an unmerged branch that a memory belongs to, if another one is checked out."""
-    if not code.commit or code.commit == here.commit or code.commit in here.ancestors:
+    if not code.commit or (code.branch and not code.is_deleted and code.branch in (here.branch, here.main)):
         return ""
-    if code.branch and not code.is_deleted and code.branch in (here.branch, here.main):
+    if not code.is_early and (code.commit == here.commit or code.commit in here.ancestors):
         return ""
     return f"on branch {code.branch}" if code.branch else f"at commit {code.commit[:7]}"
 
@@ -222,15 +253,23 @@ def state_of(anchor: CodeAnchor, tree: Tree) -> State:
     seen = tree.stat(anchor.path)
     if seen is None:
         return "gone"
+    same: State = "moved" if anchor.was else "fresh"
     if seen == (anchor.size, anchor.mtime):
-        return "fresh"
+        return same
     file = tree.read(anchor.path)
-    digest = None if file is None else digest_of(file.text, anchor.path, anchor.symbol)
-    return "gone" if digest is None else "fresh" if digest == anchor.hash else "changed"
+    if file is None:  # too large to be compared
+        return "changed"
+    digest = digest_of(file.text, anchor.path, anchor.symbol)
+    return "gone" if digest is None else same if digest == anchor.hash else "changed"
 
 
-def _note(anchor: CodeAnchor, state: State) -> str:
-    return f"{anchor.name} is gone" if state == "gone" else f"{anchor.name} has changed since"
+def _notes(anchor: CodeAnchor, state: State) -> list[str]:
+    """Return the words to tell about an anchor: where it stands now, and whether it is as it was."""
+    if state == "gone":
+        return [f"{anchor.name} is gone"]
+    moved = f"{anchor.symbol or anchor.was} is {'in ' if anchor.symbol else ''}{anchor.path} now"
+    notes = [moved] if anchor.was else []
+    return [*notes, f"{anchor.name} has changed since"] if state == "changed" else notes
 
 
 # ---- the text of a file or a symbol ----
@@ -239,21 +278,38 @@ def _note(anchor: CodeAnchor, state: State) -> str:
 def digest_of(content: str, path: str, symbol: str) -> str | None:
     """Return the hash of a file, or of a symbol in it; None if the file does not define the symbol.
 
-    Of source code, line breaks, blanks, quotation marks, last commas and whole lines of comments do not count.
+    Of source code, layout, quotation marks, last commas and whole lines of comments do not count.
     """
     suffix = suffix_of(path)
-    is_code = suffix in _INDENTED or suffix in _BRACED
+    is_indented = suffix in _INDENTED
+    is_code = is_indented or suffix in _BRACED
     if symbol:
         blocks = blocks_of(content, symbol, suffix) if is_code else []
         if not blocks:
             return None
         content = "\n".join(blocks)
     if is_code:
-        content = "".join(_COMMENT.sub("", content).split()).replace("'", '"')
-        content = _LAST_COMMA.sub("", content)
+        content = _COMMENTS[is_indented].sub("", content)
+        content = _nested(content) if is_indented else "".join(content.split())
+        content = _LAST_COMMA.sub("", content.replace("'", '"'))
     else:
         content = "\n".join(line.rstrip() for line in content.splitlines())
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).hexdigest()
+
+
+def _nested(content: str) -> str:
+    """Return Python without its layout: each statement with its depth, however wide the indentation is."""
+    widths: list[int] = []
+    parts: list[str] = []
+    n_open = 0  # brackets; a line inside of them goes on with a statement
+    for line in filter(str.strip, content.expandtabs().split("\n")):
+        if n_open <= 0:
+            width = len(line) - len(line.lstrip())
+            widths = [*(one for one in widths if one < width), width]
+            parts.append(f"\n{len(widths)} ")
+        n_open = max(0, n_open) + sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        parts.append("".join(line.split()))
+    return "".join(parts)
 
 
 def suffix_of(path: str) -> str:
@@ -262,33 +318,50 @@ def suffix_of(path: str) -> str:
 
 def blocks_of(content: str, symbol: str, suffix: str) -> list[str]:
     """Return the definitions of a symbol. `Class.method` is looked for in the class; an outer module is passed over."""
-    find = _indented_blocks if suffix in _INDENTED else _braced_blocks
+    find = _indented_blocks if suffix in _INDENTED else partial(_braced_blocks, suffix == "rs")
     *outer, name = symbol.split(".")
     for owner in reversed(outer[-1:]):
         if inside := [block for part in find(content, owner) for block in find(part.partition("\n")[2], name)]:
             return inside
         if owner[:1].isupper():  # a class without such a method, not a module
             return []
-    return list(find(content, name))
+    return list(islice(find(content, name), MOST_BLOCKS))
 
 
 def _indented_blocks(content: str, name: str) -> Iterator[str]:
     """Yield the definitions of a name in Python: the lines that are indented more than the first."""
+    known = re.escape(name)  # it may come from an import
     starts = text.compiled(
-        rf"(?m)^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b|{name}[ \t]*(?::[^=\n]+)?=(?!=))"
+        rf"(?m)^([ \t]*)(?:(?:async[ \t]+)?(?:def|class|type)[ \t]+{known}\b|{known}[ \t]*(?::[^=\n]+)?=(?!=))"
     )
     for found in starts.finditer(content):
         depth = len(found[1].expandtabs())
         lines = content[found.start() :].split("\n")
-        is_in_string, end = lines[0].count('"""') % 2 == 1, len(lines)
+        is_in_string, end = _opens_string(lines[0]), len(lines)
         for number, line in enumerate(lines[1:], 1):
             rest = line.lstrip()
             is_deeper = len(line.expandtabs()) - len(rest.expandtabs()) > depth or rest[:1] in (")", "]", "}")
             if rest and not is_in_string and not is_deeper:
                 end = number
                 break
-            is_in_string ^= line.count('"""') % 2 == 1
-        yield "\n".join(lines[:end])
+            is_in_string ^= _opens_string(line)
+        yield _marks_before(content, found.start()) + "\n".join(lines[:end])
+
+
+def _opens_string(line: str) -> bool:
+    """Return True if a line opens or closes a string of several lines."""
+    return len(_TRIPLE.findall(line)) % 2 == 1
+
+
+def _marks_before(content: str, start: int) -> str:
+    """Return the lines of decorators, annotations and attributes that stand above a definition."""
+    begin = start
+    while begin > 0:
+        line = content.rfind("\n", 0, begin - 1) + 1
+        if not content[line:begin].lstrip().startswith(("@", "#[")):
+            break
+        begin = line
+    return content[begin:start]
 
 
 _BRACED_START = (
@@ -302,31 +375,36 @@ _BRACED_START = (
 )
 
 
-def _braced_blocks(content: str, name: str) -> Iterator[str]:
+def _braced_blocks(is_rust: bool, content: str, name: str) -> Iterator[str]:
     """Yield the definitions of a name in a language with braces: up to the brace or the line that ends each."""
     end = 0
-    for found in text.compiled(_BRACED_START.format(name=name)).finditer(content):
+    for found in text.compiled(_BRACED_START.format(name=re.escape(name))).finditer(content):
         if found.start() >= end:
-            end = _end_of_braced(content, found.start())
-            yield content[found.start() : end]
+            end = _end_of_braced(_TOKENS[is_rust], content, found.start())
+            yield _marks_before(content, found.start()) + content[found.start() : end]
 
 
 _DEPTHS = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
 
 
-def _end_of_braced(content: str, start: int) -> int:
+def _end_of_braced(tokens: re.Pattern[str], content: str, start: int) -> int:
     depth, is_open = 0, False
-    for token in _TOKEN.finditer(content, start):
+    for token in tokens.finditer(content, start):
         sign = token[0]
         depth += _DEPTHS.get(sign, 0)
         is_open = is_open or sign == "{"
         if depth < 0:
             return token.start()
-        if depth == 0 and sign == "}" and is_open:
-            return token.end()
-        if depth == 0 and (sign == ";" or (sign == "\n" and not _goes_on(content, token.start(), token.end()))):
+        if depth == 0 and _ends(sign, content, token, is_open=is_open):
             return token.end()
     return len(content)
+
+
+def _ends(sign: str, content: str, token: re.Match[str], *, is_open: bool) -> bool:
+    """Return True if a sign outside of all brackets ends a definition."""
+    if sign == "\n":
+        return not _goes_on(content, token.start(), token.end())
+    return sign == ";" or (sign == "}" and is_open)
 
 
 def _goes_on(content: str, at: int, after: int) -> bool:

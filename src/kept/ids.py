@@ -2,8 +2,8 @@
 
 A memory has an id (an integer per space, never reused, because agents read and type it), a uid (a UUIDv7 that survives
 export, import and merge) and a ref (`42`, or `g42` in the global space). Every argument that takes a ref also takes an
-int, `[id:42]` and a uid. The name of a group of events in the global journal says from which project it was made, and
-how far the journal of that project had come.
+int, `[id:42]`, a uid, and the id of an item in items.json (`item_4f0a…`). The name of a group of events in the global
+journal says from which project it was made, and how far the journal of that project had come.
 """
 
 import re
@@ -22,22 +22,24 @@ MAX_ID = 2**63 - 1  # what SQLite and PostgreSQL can hold
 
 _REF = pattern(r"(?:\[id:\s*(g?)(\d{1,19})\]|(g?)(\d{1,19}))", re.ASCII | re.IGNORECASE)
 _UID = pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII)
+_ITEM = pattern(r"item_[\w.-]{1,200}", re.ASCII)
 _CONFLICT = pattern(r"c(\d{1,19})", re.ASCII | re.IGNORECASE)
 
 
 class Ref(Struct, frozen=True):
-    """A parsed ref: a uid, or an id and whether it is meant in the global space."""
+    """A parsed ref: a uid, the name of an item, or an id and whether it is meant in the global space."""
 
     uid: str | None = None
     id: int = 0
     is_global: bool = False
+    item: str | None = None
 
     def __str__(self) -> str:
-        return self.uid or (f"g{self.id}" if self.is_global else str(self.id))
+        return self.uid or self.item or (f"g{self.id}" if self.is_global else str(self.id))
 
 
 def parse_ref(ref: int | str) -> Ref:
-    """Read 42, "42", "g42", "[id:42]" or a uid. Raises InvalidInput for anything else."""
+    """Read 42, "42", "g42", "[id:42]", a uid or "item_4f0a…". Raises InvalidInput for anything else."""
     if isinstance(ref, int) and not isinstance(ref, bool):
         if 0 < ref <= MAX_ID:
             return Ref(id=ref)
@@ -52,6 +54,8 @@ def parse_ref(ref: int | str) -> Ref:
 def _parsed(text: str) -> Ref | None:
     if _UID.fullmatch(text.lower()):
         return Ref(uid=text.lower())
+    if _ITEM.fullmatch(text):
+        return Ref(item=text)
     if (match := _REF.fullmatch(text)) and 0 < (number := int(match[2] or match[4])) <= MAX_ID:
         return Ref(id=number, is_global=bool(match[1] or match[3]))
     return None

@@ -234,9 +234,7 @@ def as_before(
     nouns: dict[str, type[Record]] = {}
     for event in later:
         subject = event.subject
-        if event.changed is None or event.seq <= erased.get(subject, 0):
-            continue
-        if subject in erased and event.action == REDACT:  # its text before that is gone
+        if event.changed is None or _is_erased_by(erased, event):
             continue
         if subject not in fields:
             fields[subject], nouns[subject] = wire(present.get(subject)), noun_of(event)
@@ -248,6 +246,13 @@ def as_before(
         if then.get("id") is not None
     }
     return {subject: record for subject, record in found.items() if subject not in erased or existed(subject)}
+
+
+def _is_erased_by(erased: Mapping[str, int], event: Event) -> bool:
+    """Return True if the text before an event is gone: the record was erased or redacted by it, or later."""
+    if event.subject not in erased:
+        return False
+    return event.action == REDACT or event.seq <= erased[event.subject]
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
 MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary", "system"]
-Trust = Literal["unknown", "tool", "agent", "user"]  # whose words a text is made of, least first
+Trust = Literal["unknown", "tool", "agent", "teammate", "user"]  # whose words a text is made of, least first
 GuardMode = Literal["stop", "tell"]
 TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 
@@ -84,7 +84,17 @@ def least(*trusts: Trust) -> Trust:
 ALSO = "also"  # in the data of a memory: other words to find it by
 PROPOSAL = "proposal"  # the tag of an unjudged finding
 REJECTED = "rejected"  # the tag of a candidate that repeats a rejected statement: only a person confirms it
+ASKED = "asked"  # the tag of a candidate that may belong to another project: only a person confirms it
+NOTE_OF = "note_of"  # in the data of a memory: the agent whose own memory says it in a note
 CHECK = "check"  # in the data of a memory: a file, symbol or command that shows whether it still holds
+OVERRIDES = "overrides"  # in the data of a memory: uids of global memories that do not hold in its project
+
+
+SHOWN_CHARS = 60  # of a text in a repr: one line
+
+
+def _shortened(said: str) -> str:
+    return repr(said if len(said) <= SHOWN_CHARS else f"{said[: SHOWN_CHARS - 1]}…")
 
 
 class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect
@@ -99,6 +109,7 @@ class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: 
     line: int | None = None
 
 
+ITEM = "item"  # in the data of an item: its id in items.json
 SOURCE_NAMES = ("agent", "session", "task", "narrative", "file")  # the fields of a source that callers name
 
 
@@ -191,6 +202,9 @@ class Memory(Record, frozen=True, kw_only=True):
         """The id that people and agents type: `42`, `g42` in the global space; of a message, `session#12`."""
         return f"g{self.id}" if self.space == GLOBAL else self.uid if "#" in self.uid else str(self.id)
 
+    def __repr__(self) -> str:
+        return f"<Memory {self.ref} {self.kind}: {_shortened(self.content)}>"
+
     @property
     def is_proposal(self) -> bool:
         """Return True if a memory waits for a judge: it is not told to other sessions as a fact."""
@@ -198,8 +212,11 @@ class Memory(Record, frozen=True, kw_only=True):
 
     @property
     def is_rejected(self) -> bool:
-        """Return True if an agent repeats a forgotten or rejected statement: it is told to nobody."""
-        return self.status == "candidate" and REJECTED in self.tags
+        """Return True if no agent is told it, and only a person may confirm it.
+
+        An agent repeats a forgotten or rejected statement in it, or it is a note that may belong to another project.
+        """
+        return self.status == "candidate" and not {REJECTED, ASKED}.isdisjoint(self.tags)
 
     def as_draft(self, **changes: Any) -> Draft:
         """The memory as a new draft, with some fields changed."""
@@ -219,14 +236,17 @@ class Memory(Record, frozen=True, kw_only=True):
     def vouched_for(self) -> "Memory":
         """The memory after a person has accepted its text: as if they had said it. Call it for a person's act only."""
         accepted = replace(self, trust="user") if self.is_low_trust else self
-        if REJECTED not in self.tags:
-            return accepted
-        return replace(accepted, tags=tuple(tag for tag in self.tags if tag != REJECTED))
+        return replace(accepted, tags=tuple(tag for tag in self.tags if tag not in (REJECTED, ASKED)))
 
     @property
     def is_cited(self) -> bool:
         """Return True if extraction took it from a file, and cites the line: it says what the file says."""
         return self.scope != "memory" and self.source.file is not None
+
+    @property
+    def item_name(self) -> str:
+        """Return the id of an item in items.json."""
+        return str((self.data or {}).get(ITEM) or f"item_{self.uid}")
 
     @property
     def is_archived(self) -> bool:
@@ -277,7 +297,7 @@ class Session(Record, frozen=True, kw_only=True):
     `checked` is the number of the last message that was searched for findings, `flushed` of the last message before
     which findings and a summary were stored, `ended` of the last message that a finish took into account. A fork
     begins with the first `shared` messages of its parent, which are stored once. `summary`, `findings` and `promoted`
-    are the uids of the memories that the last finish left: what they say has its home there.
+    are the uids of the memories that the last finish left, repeated or promoted: these hold the statements.
     """
 
     noun: ClassVar[str] = "session"
@@ -430,7 +450,12 @@ class Receipt(Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
     near: tuple[str, ...] = ()  # refs of memories that say nearly the same
     superseded: tuple[str, ...] = ()  # refs of the memories that it replaced
+    repeats: str | None = None  # the uid of the memory that says the same, if it was refused as an echo
     found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
+
+    def __repr__(self) -> str:
+        why = ": ".join(filter(None, (self.reason, self.message)))
+        return f"<Receipt {self.outcome}{f' {self.ref}' if self.ref else ''}{f' ({why})' if why else ''}>"
 
 
 CONTEXT = "(context)"  # the name of a tool result that answers no call: text that a program put into a conversation
@@ -456,6 +481,10 @@ class Message(Struct, frozen=True, kw_only=True):
     is_error: bool = False
     trust: Trust = "user"
 
+    def __repr__(self) -> str:
+        said = f"{self.name}({self.input})" if self.role == "tool_call" else self.content
+        return f"<Message {self.session}#{self.n} {self.role}: {_shortened(said)}>"
+
     def __post_init__(self) -> None:
         most = TRUST_BY_ROLE.get(self.role, "unknown")
         if self.trust is not most and _RANK.get(self.trust, 0) > _RANK[most]:
@@ -478,6 +507,10 @@ class Hit(Struct, frozen=True, kw_only=True):
     confidence: float | None = None  # how likely it answers, from 0 to 1; None for messages
     note: str = ""  # on its code: "src/x.py has changed since"
     branch: str = ""  # "on branch exp", if it belongs to an unmerged branch that is not checked out
+    until: str = ""  # "until 3 Nov (replaced by 42)", if it stopped being true
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.ref} score={self.score:.3g}: {_shortened(self.content)}>"
 
     @property
     def ref(self) -> str:
@@ -515,6 +548,9 @@ class Recalled(Struct, frozen=True, kw_only=True):
     took_ms: float = 0.0
     receipt: str | None = None
 
+    def __repr__(self) -> str:
+        return f"<Recalled: {len(self.hits)} hits{f', {self.degraded}' if self.degraded else ''}>"
+
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
@@ -528,7 +564,7 @@ class Recalled(Struct, frozen=True, kw_only=True):
 class Entry(Struct, frozen=True, kw_only=True):
     """A memory in a briefing, and why it is there. `is_unjudged`: it is told before anybody has judged it.
 
-    `note` and `branch` are as in a `Hit`.
+    `note`, `branch` and `until` are as in a `Hit`.
     """
 
     memory: Memory
@@ -536,6 +572,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     is_unjudged: bool = False
     note: str = ""
     branch: str = ""
+    until: str = ""
 
     @property
     def ref(self) -> str:
@@ -578,6 +615,9 @@ class Briefing(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<Briefing: {self.tokens} tokens{f', {self.error}' if self.error else ''}>"
 
 
 class Signal(Struct, frozen=True, kw_only=True):

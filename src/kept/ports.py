@@ -44,6 +44,8 @@ class Where(Struct, frozen=True, kw_only=True):
     tiers: tuple[Tier, ...] = ()
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    tags_of_any_case: tuple[str, ...] = ()  # as `tags`, whether a-z or A-Z
+    data: tuple[tuple[str, Any], ...] = ()  # names in the data of a memory, each with its text, number or truth value
     files: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
     trusts: tuple[Trust, ...] = ()
@@ -528,6 +530,10 @@ class Storage(Protocol):
 @runtime_checkable
 class Distant(Protocol):
     """A storage that may be far away, so that round trips count."""
+
+    @property
+    def is_far(self) -> bool:
+        """Return True if a round trip takes long enough for `in_rounds` to be worth its work."""
 
     def in_rounds(self, work: Callable[[], T]) -> T:
         """Run a function that reads this space; it may be run several times, until nothing is missing."""

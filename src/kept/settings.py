@@ -96,6 +96,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     redact_email: bool = True
     judge: Annotated[str, _choice(JUDGES)] = "next"
 
+    read_claude_notes: bool = True
+    read_codex_notes: bool = True
+    read_qwen_notes: bool = True
+    read_gemini_notes: bool = True
+
     auto_briefing: bool = True
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
@@ -122,6 +127,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     shelf_life_days: Mapping[str, _Days] = SHELF_LIFE_DAYS
 
     memory_path: _MarkdownPath = "MEMORY.md"
+    agents_block: bool = False
     sessions_path: _FolderPath = "sessions"
     max_memory_chars: Annotated[int, Meta(ge=1_000, le=10_000_000)] = 50_000
 
@@ -166,6 +172,12 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",
         "judge": "When an agent is asked which findings hold: as the next session starts, when it stops, or off.",
     },
+    "notes": {
+        "read_claude_notes": "Whether notes that Claude Code keeps of a project are taken in as they change.",
+        "read_codex_notes": "Whether the notes and summaries in the memory of Codex are taken in as they change.",
+        "read_qwen_notes": "Whether notes that Qwen Code keeps of a project are taken in as they change.",
+        "read_gemini_notes": "Whether notes that Gemini CLI keeps of a project are taken in as they change.",
+    },
     "briefing": {
         "auto_briefing": "Whether agents are given memories without asking: at the start, prompts and tool calls.",
         "briefing_max_tokens": "Maximum tokens of a briefing.",
@@ -196,6 +208,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     },
     "files": {
         "memory_path": "The readable memory file, in the home; with ./ in front, in the project's directory.",
+        "agents_block": "Keep a block of confirmed memories in the project's AGENTS.md, for agents without hooks.",
         "sessions_path": "The folder of the transcripts, in the home.",
         "max_memory_chars": "Maximum characters of the readable memory file.",
     },

@@ -197,7 +197,7 @@ def _is_around_a_word(last: str, before: str) -> bool:
 _SENTENCE_END = pattern(r"(?<=[.!?。！？])\s+|\n+")
 _PROSE_END = pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[^\W_])|(?<=[。！？])")
 _ABBREVIATION = pattern(
-    r"(?:\b(?i:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|(?<![\w'’])(?:[A-Z]|\d))\.$"
+    r"(?:\b(?i:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|\b(?:St|Dr|Mrs?|Prof|Mt)|(?<![\w'’])(?:[A-Z]|\d))\.$"
 )
 
 

@@ -90,7 +90,7 @@ MEMORY_FACTORS: Mapping[str, Factor] = {
 
 
 def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: datetime | None = None) -> bool:
-    """Whether being delivered now counts as a use: once a day, and not on the day it was written.
+    """Return True if being delivered now counts as a use: once a day (C19: also on the day it was written).
 
     Delivered to a session that began at `since`: once in it, and never to the one that wrote it.
     """
@@ -100,8 +100,7 @@ def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: 
         # No storage records who was told what: any use since then counts as a use by this session.
         is_older = memory.source.session is not None or memory.created_at < since
         return is_older and (memory.last_used_at is None or memory.last_used_at < since)
-    today = now.date()
-    return memory.created_at.date() != today and (memory.last_used_at is None or memory.last_used_at.date() != today)
+    return memory.last_used_at is None or memory.last_used_at.date() != now.date()
 
 
 # ---- upkeep ----

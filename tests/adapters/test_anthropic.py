@@ -18,6 +18,7 @@ from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
 import kept
 from kept.adapters.anthropic import AsyncKeptMemoryTool, KeptMemoryTool
 from tests.adapters.asynchronous import at_once, cancel_when, slow_down, ticks_during
+from tests.adapters.model_requests import request_for
 from tests.adapters.page import run_page
 
 PATHS = st.sampled_from(["/memories/a.md", "/memories/b.md", "/memories/sub/c.md", "/memories/sub", "/memories/none"])
@@ -200,3 +201,15 @@ def test_claude_stores_in_one_process_and_reads_in_the_next(tmp_path: Path) -> N
 
 def test_its_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("anthropic", tmp_path, monkeypatch)
+
+
+def test_a_request_for_messages_has_the_types_of_the_sdk() -> None:
+    types = pytest.importorskip("anthropic.types")
+    pydantic = pytest.importorskip("pydantic")
+    request = request_for("anthropic")
+    assert "The tests need the database" in request["system"]
+    pydantic.TypeAdapter(list[types.MessageParam]).validate_python(request["messages"])
+    block = pydantic.TypeAdapter(types.ContentBlockParam)  # those of a message are checked only as they are read
+    for message in request["messages"]:
+        assert [block.validate_python(one)["type"] for one in message["content"]]
+    assert [message["role"] for message in request["messages"]][:2] == ["user", "assistant"]

@@ -17,6 +17,7 @@ from google.genai.types import Content, Part
 import kept
 from kept.adapters.google_adk import KeptMemoryService
 from tests.adapters.asynchronous import at_once, cancel_when, slow_down, ticks_during
+from tests.adapters.model_requests import request_for
 from tests.adapters.page import run_page
 
 WHO: dict[str, Any] = {"app_name": "app", "user_id": "ada"}
@@ -159,3 +160,14 @@ def test_an_agent_remembers_what_was_said_in_another_process(tmp_path: Path) -> 
 
 def test_its_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("google_adk", tmp_path, monkeypatch)
+
+
+def test_a_request_for_gemini_has_the_types_of_the_sdk() -> None:
+    types = pytest.importorskip("google.genai.types")
+    request = request_for("gemini")
+    contents = [types.Content.model_validate(one) for one in request["contents"]]
+    config = types.GenerateContentConfig.model_validate(request["config"])
+    assert "The tests need the database" in str(config.system_instruction)
+    calls = [part.function_call.name for one in contents for part in one.parts or () if part.function_call]
+    answers = [part.function_response.name for one in contents for part in one.parts or () if part.function_response]
+    assert calls == answers == ["run_tests", "read", "never_answered"]

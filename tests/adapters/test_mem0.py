@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,46 @@ def test_an_update_with_a_paste_lowers_trust(memory: Memory) -> None:
     added = memory.add("I deploy on Fridays after lunch.", user_id="anna")
     memory.update(added["results"][0]["id"], text=f"The page says:\n{PAGE_TEXT}")
     assert set(trusts(memory).values()) == {("unknown", "candidate")}
+
+
+def test_an_open_memory_is_used_and_not_taken_for_a_configuration() -> None:
+    with kept.open(":memory:", clock=FakeClock()) as opened:
+        assert Memory(opened).kept is opened
+        assert Memory.from_config({"vector_store": {}}, memory=opened).kept is opened
+
+
+def test_a_name_with_a_period_is_not_the_end_of_a_sentence(memory: Memory) -> None:
+    added = memory.add("I work at St. Mary's Hospital. Dr. Lee is my boss there.", user_id="anna")
+    assert texts(added) == ["I work at St. Mary's Hospital.", "Dr. Lee is my boss there."]
+
+
+class Meanings:
+    """An embedder that knows three meanings."""
+
+    model = "three-meanings"
+    dimensions = 3
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        meanings = (("salary", "payroll"), ("car", "automobile"), ("tea", "drink"))
+        return [[float(any(word in one.lower() for word in words)) + 0.001 for words in meanings] for one in texts]
+
+
+def test_a_search_asks_vectors_where_they_are_on() -> None:
+    query, texts_of = "automobile", "Bought an old car in Leeds"
+    for provider, found in (("fts5", []), ("hybrid", [texts_of])):
+        settings = kept.Settings(search_provider=provider)
+        with kept.open(":memory:", settings=settings, embedder=Meanings(), clock=FakeClock()) as opened:
+            opened.aliases.remove("automobile") if "automobile" in opened.aliases.list() else None
+            mem0 = Memory(opened)
+            mem0.add(texts_of, user_id="anna")
+            mem0.add("Payroll runs on Fridays", user_id="anna")
+            assert texts(mem0.search(query, user_id="anna"))[:1] == found
+
+
+@pytest.mark.parametrize("name", ["langgraph", "anthropic", "google_adk"])
+def test_an_adapter_without_its_framework_names_the_line_that_installs_it(name: str) -> None:
+    root = {"google_adk": "google.adk"}.get(name, name)
+    program = f"import sys; sys.modules[{root!r}] = None\nimport kept.adapters.{name}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert f"kept.adapters.{name} needs the package" in done.stderr
+    assert f"[{name.replace('_', '-')}]" in done.stderr

@@ -17,6 +17,7 @@ import kept
 from agents import SQLiteSession
 from kept.adapters.openai import KeptSession
 from tests.adapters.asynchronous import at_once, cancel_when, slow_down, ticks_during
+from tests.adapters.model_requests import request_for
 from tests.adapters.page import run_page
 
 ITEMS: list[Any] = [
@@ -151,3 +152,15 @@ def test_an_agent_remembers_what_was_said_in_another_process(tmp_path: Path) -> 
 
 def test_its_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("openai", tmp_path, monkeypatch)
+
+
+def test_a_request_for_chat_completions_has_the_types_of_the_sdk() -> None:
+    chat = pytest.importorskip("openai.types.chat")
+    pydantic = pytest.importorskip("pydantic")
+    request = request_for("openai")
+    assert list(request) == ["messages"]
+    checked = pydantic.TypeAdapter(list[chat.ChatCompletionMessageParam]).validate_python(request["messages"])
+    assert len(checked) == len(request["messages"])
+    for message in checked:
+        for call in message.get("tool_calls", ()):  # the iterables of the SDK's types are checked as they are read
+            assert call["function"]["name"]

@@ -27,6 +27,7 @@ MAY_IMPORT = (
 )
 NOT_IN_THE_TOUR = {
     "database",
+    "team",
     "move",
     "mcp",
     "protocol",

@@ -51,9 +51,9 @@ def test_undo_takes_back_the_last_change_and_names_the_one_that_makes_it_again(k
         "Undone: forget (event 2).\n"
         "[id:1] decision: Use Fastify\n"
         "    #api · just now\n"
-        "`kept undo 3` makes the change again.\n"
+        "`kept undo 5` makes the change again.\n"
     )
-    assert "forgotten" in kept_one("undo", "3")
+    assert "forgotten" in kept_one("undo", "5")
     assert kept_one.json("list")["memories"] == []
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import kept
 from kept.entrypoints.cli.frame import root
 from kept.entrypoints.cli.invocation import Invocation
 from tests.cli.shell import Shell
@@ -81,6 +82,8 @@ def test_install_and_uninstall_leave_the_file_as_it_was(shell: Shell, person: Pa
 
 def test_the_data_goes_only_after_a_yes(shell: Shell, person: Path) -> None:
     shell("remember", "The gate opens at nine")
+    with kept.open(user="ada", home=shell.home) as memory:
+        memory.remember("The gate opens at ten")
     assert "needs confirmation: Delete all memories" in shell.fails("uninstall", "--data")
     assert shell.home.exists()
     assert f"Deleted {shell.home}" in shell("uninstall", "--data", "--yes")
@@ -116,7 +119,7 @@ def test_the_past_sessions_of_this_project_are_offered(shell: Shell, person: Pat
     claude(person, "s1", Path.cwd(), "We decided to use Postgres for the orders, because of its constraints.")
     claude(person, "s2", "/elsewhere", "We decided to use Redis there.")
     seen, asked = at_terminal(shell, "install", "claude-code", answer=answer)
-    assert asked == ["Import the past sessions of this project (Claude Code 1)?"]
+    assert asked[1:] == ["Import the past sessions of this project (Claude Code 1)?"]
     if answer == "yes":
         assert "Claude Code: 1 message imported." in seen
         assert sessions(shell) == {"s1": 1}
@@ -131,10 +134,34 @@ def test_nobody_is_asked_where_nobody_is_and_options_decide(shell: Shell, person
     claude(person, "s1", Path.cwd(), "We decided to use Postgres for the orders.")
     shell("install", "claude-code", "--yes")
     assert sessions(shell) == {}
+    at_terminal(shell, "install", "claude-code", "--no-import", answer="yes")
     _, asked = at_terminal(shell, "install", "claude-code", "--no-import", answer="yes")
     assert asked == []
     assert shell.json("install", "claude-code", "--import")["imported"] == {"claude-code": 1}
     assert sessions(shell) == {"s1": 1}
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_a_person_is_asked_once_whether_notes_of_agents_are_read(shell: Shell, person: Path, answer: str) -> None:
+    seen, asked = at_terminal(shell, "install", "claude-code", "codex", "--no-import", answer=answer)
+    assert [one for one in asked if "notes" in one] == [
+        "Claude Code and Codex may keep notes of a project. Read them into Kept as they change? "
+        "Nothing is written there."
+    ]
+    assert ("are read as they change" in seen) == (answer == "yes")
+    settings = shell.json("config", "show")["settings"]
+    assert settings["read_claude_notes"] is settings["read_codex_notes"] is (answer == "yes")
+    assert settings["read_qwen_notes"] is True
+    _, again = at_terminal(shell, "install", "claude-code", "--no-import", answer=answer)
+    assert again == []
+
+
+def test_without_a_person_the_installation_says_that_notes_are_read(shell: Shell, person: Path) -> None:
+    told = shell("install", "claude-code", "--yes")
+    assert "Notes that Claude Code may keep of a project are read as they change." in told
+    assert "kept config set read_claude_notes false" in told
+    shell("config", "set", "read_claude_notes", "false")
+    assert "Notes that" not in shell("install", "claude-code", "--yes")
 
 
 def test_the_tour_ends_with_the_agents_of_this_machine(shell: Shell, person: Path) -> None:

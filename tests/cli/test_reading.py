@@ -1,7 +1,7 @@
 """`kept list`, `show`, `history`, `status`: what is kept, in words and in JSON."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -143,7 +143,7 @@ def test_status_counts_what_is_there(shell: Shell) -> None:
     shell.clock.advance(hours=5)
     said = shell("status")
     assert said.startswith("Project app")
-    assert "    3 memories, 1 pinned, 1 forgotten\n    6 events, the latest 5 hours ago\n" in said
+    assert "    3 memories, 1 pinned, 1 forgotten\n    7 events, the latest 5 hours ago\n" in said
     assert "Global memory, for all projects\n    1 memory\n" in said
     document = shell.json("status")
     assert document["home"] == str(shell.home)
@@ -206,3 +206,17 @@ def test_history_names_fields_and_memories_as_people_know_them(shell: Shell) -> 
     assert "text" in told
     for word in ("superseded_by", "content", "fingerprint", shell.json("show", "2")["uid"]):
         assert word not in told
+
+
+def test_a_replaced_statement_shows_when_it_stopped_being_true(shell: Shell) -> None:
+    shell.clock.at = datetime(2026, 10, 1, 9, tzinfo=UTC)
+    shell("remember", "Deploys of the shop happen on Tuesdays")
+    shell.clock.at = datetime(2026, 11, 3, 9, tzinfo=UTC)
+    shell("remember", "Deploys of the shop now happen on Thursdays")
+    assert "until 3 Nov (replaced by 2)" in shell("show", "1")
+    assert "[id:1] until 3 Nov (replaced by 2): Deploys of the shop happen on Tuesdays" in shell("history", "1")
+    ended = "[id:1] fact, until 3 Nov (replaced by 2): Deploys of the shop happen on Tuesdays"
+    assert ended in shell("recall", "deploys", "shop", "--scope", "archive")
+    assert ended in shell("recall", "deploys", "shop", "--as-of", "2026-10-20")
+    assert "until" not in shell("recall", "deploys", "shop")
+    assert "until" not in shell("history", "2")

@@ -167,3 +167,34 @@ def test_applying_the_proposed_duplicates_archives_no_different_fact(shell: Shel
     left = {one["content"].rstrip("!") for one in shell.json("list", "--limit", "50")["memories"]}
     assert left == set(facts)
     assert len(shell.json("list", "--limit", "50")["memories"]) == len(facts)
+
+
+def test_keeping_both_names_the_contradiction_that_it_settles(shell: Shell) -> None:
+    shell("remember", "Deploys of the shop happen on Tuesdays")
+    shell("remember", "Deploys of the shop happen on Thursdays")
+    said = shell("review", "--apply", "keep:1")
+    assert "[id:1] stays, and so does [id:2] (c1): that contradiction is settled." in said
+    assert shell("conflicts") == "No memories contradict each other.\n"
+
+
+def test_a_memory_is_archived_as_wrong(shell: Shell) -> None:
+    shell("remember", "Deploys of the shop happen on Tuesdays")
+    assert "[id:1] is archived as wrong" in shell("review", "--apply", "wrong:1")
+
+
+def test_a_global_memory_that_gives_way_stays_for_other_projects(shell: Shell) -> None:
+    shell("remember", "Indent Python with tabs", "--kind", "preference", "--tier", "global", "--yes")
+    shell("remember", "Indent Python with spaces", "--kind", "preference")
+    said = shell("review", "--apply", "supersede:g1=1", "--yes")
+    assert "[id:g1] stays for other projects; in this one [id:1] holds." in said
+    assert "Indent Python with tabs" in shell("list")
+
+
+def test_a_settled_contradiction_does_not_show_a_forgotten_text(shell: Shell) -> None:
+    shell("remember", "Deploys of the shop happen on Tuesdays")
+    shell("remember", "Deploys of the shop happen on Thursdays")
+    shell("review", "--apply", "keep:1")
+    shell("forget", "1", "--yes")
+    said = shell("conflicts", "--all")
+    assert "Tuesdays" not in said
+    assert "[id:1] (forgotten)" in said

@@ -16,6 +16,7 @@ import pytest
 from kept import bm25, journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
 from kept.model import (
+    TRUSTS,
     Alias,
     Allowance,
     CallGuard,
@@ -221,6 +222,9 @@ def promise_unpromoted_findings_can_be_left_to_their_own_session(bench: Bench) -
         assert set(found(storage, "cache", seen_by=session)) == others | own
 
 
+NOT_IN_DATA = (("room", "a"), ("seats", "1"), ("seats", True), ("open", 1), ("seat", 1), ("room' or 1=1 --", "b"))
+
+
 def promise_select_finds_by_every_field(bench: Bench) -> None:
     storage = bench.open()
     wanted = add(
@@ -228,8 +232,9 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
         "wanted",
         kind="warning",
         tier="session",
-        tags=("auth", "a,b"),
+        tags=("auth", "a,b", "ROS-Ü"),
         files=("src/x.py",),
+        data={"room": "b", "seats": 1, "open": True, "ratio": 0.5, "it's": '"'},
         topic="t1",
         key="k1",
         source=Source(agent="codex", session="s1", task="T1", narrative="n1"),
@@ -244,6 +249,11 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
             Where(tiers=("session",)),
             Where(tags=("nope", "auth")),
             Where(tags=("a,b",)),
+            Where(tags_of_any_case=("nope", "AuTh")),
+            Where(tags_of_any_case=("ros-Ü",)),
+            Where(data=(("room", "b"),)),
+            Where(data=(("room", "b"), ("seats", 1), ("open", True), ("ratio", 0.5))),
+            Where(data=(("it's", '"'),)),
             Where(files=("src/x.py",)),
             Where(uid=wanted.uid),
             Where(ids=(wanted.id, 2**40)),
@@ -265,6 +275,20 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
         assert reader.select(Where(scope="items")) == [item]
         assert reader.count(ANYWHERE) == 3
         assert reader.select(Where(tags=("auth' or 1=1 --", '"', "%"))) == []
+        for nothing in (
+            Where(tags_of_any_case=("ros-ü", "aut", "%")),  # only a to z are the same in every engine
+            *(Where(data=((name, value),)) for name, value in NOT_IN_DATA),
+        ):
+            assert reader.select(nothing) == [], nothing
+
+
+def promise_every_level_of_trust_is_stored_and_found(bench: Bench) -> None:
+    storage = bench.open()
+    for trust in TRUSTS:
+        add(storage, f"said by {trust}", trust=trust)
+    with bench.reopen(storage).reading() as reader:
+        for trust in TRUSTS:
+            assert [one.trust for one in reader.select(Where(trusts=(trust,)))] == [trust]
 
 
 def promise_pages_cover_everything_once(bench: Bench) -> None:

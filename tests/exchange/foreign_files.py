@@ -20,6 +20,18 @@ class ForeignFile(NamedTuple):
     as_bytes: Callable[[str], bytes] = str.encode  # where the file is not text
 
 
+CODEX_SUMMARY = """thread_id: 019e87c8
+updated_at: 2026-06-02T10:03:10+00:00
+cwd: /work/app
+
+# The gateway was moved
+
+## Task 1: move the gateway
+
+Outcome: success
+
+Reusable knowledge:
+"""
 MEMORY_MD = """# Agent Memory
 
 ## Key Decisions
@@ -46,7 +58,7 @@ OPENCLAW = {
     "Editors: VSCode for TypeScript": "preference",
     "Editors: vim for everything else": "preference",
     "A paragraph of two lines is one statement.": "preference",
-    "Discussed agent loop implementation": "fact",
+    "Discussed agent loop implementation": "summary",
 }
 
 
@@ -291,8 +303,30 @@ FILES: dict[str, ForeignFile] = {
         ForeignFile(
             "claude-memory",
             ".claude/projects/-work-app/memory/feedback_tests.md",
-            "---\nname: Tests\ndescription: Run the tests with make test\n---\n\nNever mock the database.\n",
-            {"Run the tests with make test": "fact", "Never mock the database.": "fact"},
+            "---\nname: tests\ndescription: How to test\nmetadata:\n  type: feedback\n---\n\nNever mock the database.\n"
+            "\n**Why:** it hid a bug.\n",
+            {"Never mock the database. Why: it hid a bug.": "preference"},
+            bullets,
+        ),
+        ForeignFile(
+            "qwen-memory",
+            ".qwen/projects/-work-app/memory/project/queue.md",
+            "---\nname: queue\ndescription: The queue\ntype: project\n---\n\nThe queue is called zebrafish.\n",
+            {"The queue is called zebrafish.": "fact"},
+            bullets,
+        ),
+        ForeignFile(
+            "codex-memory",
+            ".codex/memories/rollout_summaries/2026-06-02T10-03-10-aB3x-gateway.md",
+            CODEX_SUMMARY + "- The gateway is restarted with make gateway.\n",
+            {"The gateway is restarted with make gateway.": "fact"},
+            lambda number: CODEX_SUMMARY + bullets(number).partition("\n\n")[2],
+        ),
+        ForeignFile(
+            "gemini-memory",
+            ".gemini/tmp/app/memory/MEMORY.md",
+            "# Memory\n\n- The linter is ruff.\n- See build.md for the build.\n",
+            {"The linter is ruff.": "fact"},
             bullets,
         ),
         ForeignFile(
@@ -317,7 +351,7 @@ FILES: dict[str, ForeignFile] = {
             "brain",
             "project/items.json",
             items(1),
-            {"Use Fastify for API: We chose Fastify over Express in service 0 for its speed.": "decision"},
+            {"We chose Fastify over Express in service 0 for its speed.": "decision"},
             items,
         ),
         ForeignFile(

@@ -112,16 +112,17 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(folder: Path, before: str = "", **more: Any) -> Iterator[Server]:
+def serving(folder: Path, before: str = "", port: int | None = None, **more: Any) -> Iterator[Server]:
     """A server of the project `web-app` in that folder, in a separate process.
 
-    `before` is run in it first; `more` are further ServeOptions.
+    `before` is run in it first; `port` is that of an earlier one; `more` are further ServeOptions.
     """
     home, project = folder / "home", folder / "web-app"
-    (project / ".git").mkdir(parents=True)
-    with kept.open(project=project, home=home) as memory:
-        memory.remember("The build runs on Node 22.")
-    port = free_port()
+    if not project.exists():
+        (project / ".git").mkdir(parents=True)
+        with kept.open(project=project, home=home) as memory:
+            memory.remember("The build runs on Node 22.")
+    port = port or free_port()
     command = [sys.executable, "-c", before + SERVE, str(home), str(project), str(port), KEY, json.dumps(more)]
     environ = os.environ | {"KEPT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)

@@ -184,3 +184,15 @@ def test_an_edit_of_memory_md_is_there_in_the_next_answer(server: Server) -> Non
     assert found["content"] == "The lighthouse is painted every June."
     path.write_text(path.read_text("utf-8").replace("every June.", "every July."), "utf-8")
     assert "every July." in server.get("/briefing?prompt=when+is+the+lighthouse+painted")["text"]
+
+
+def test_an_answer_about_the_past_is_given_over_http(server: Server) -> None:
+    with server.memory() as memory:
+        memory.remember("The lantern of the pier burns whale oil.")
+    before = server.get("/recall?query=lantern+pier&as_of=2020-01-01T00:00:00Z")
+    assert before["hits"] == []
+    assert server.get("/recall?query=lantern+pier&as_of=2099-01-01T00:00:00Z")["hits"][0]["note"] == ""
+    answer = server.ask("GET", "/api/v1/projects/here/recall?query=lantern&as_of=yesterday")
+    assert answer.status == 422
+    told = server.ask("GET", "/api/v1/projects/here/briefing?prompt=lantern+of+the+pier&as_of=2020-01-01T00:00:00Z")
+    assert b"whale oil" not in told.body

@@ -5,6 +5,7 @@ import urllib.parse
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from kept.model import replace
 from kept.recall import Request
 from kept.recall.score import coverage_factor
 from tests.builders import START, context_of
+from tests.builders import memory as memory_of
 from tests.http.conftest import Answer, Server, serving
 
 VIEWS = ("saw", "memories", "inbox", "timeline", "sessions", "knowledge", "health")
@@ -69,7 +71,7 @@ def form(html: str, verb: str) -> dict[str, str]:
     for found in re.findall(r"<form.*?</form>", html, re.DOTALL):
         fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', found))
         if fields.get("verb") == verb:
-            return {name: value.replace("&amp;", "&") for name, value in fields.items()}
+            return {name: unescape(value) for name, value in fields.items()}
     raise AssertionError(f"no form for {verb}")
 
 
@@ -178,7 +180,7 @@ def test_the_findings_of_a_session_are_settled_in_the_inbox_and_one_undo_brings_
             return server.ask("POST", path, body, key=None, headers=headers | {"Origin": server.address})
 
         html = look()
-        assert "Taken from session talk-9" in html
+        assert "Taken from a conversation" in html
         texts = [one.text for one in asked.statements]
         assert all(said.split(",")[0] in html for said in texts[:3])
         mark = re.search(r'name="csrf" value="([^"]*)"', html)
@@ -192,14 +194,14 @@ def test_the_findings_of_a_session_are_settled_in_the_inbox_and_one_undo_brings_
         fields = hidden + [pair for chosen, said in rows for pair in (("decision", chosen), ("text", said))]
         done = look(location(send(fields, "/p/web-app/judge")))
         assert "1 kept, 1 rewritten, 1 dropped" in done
-        assert "Taken from session" not in done
+        assert "Taken from a conversation" not in done
         with server.memory() as memory:
             kept_now = {one.content: one.status for one in memory.list(limit=50) if one.kind != "summary"}
             assert kept_now.get("Exported files are named by the customer number.") == "confirmed"
             assert not any("Retries" in said for said in kept_now)
         assert "the list has changed in the meantime" in look(location(send(fields, "/p/web-app/judge")))
         send(form(done, "undo").items(), "/p/web-app/do")
-        assert "Taken from session talk-9" in look()
+        assert "Taken from a conversation" in look()
 
 
 def test_the_list_is_filtered_by_trust_agent_and_file(filled: Server) -> None:
@@ -214,7 +216,7 @@ def test_the_list_is_filtered_by_trust_agent_and_file(filled: Server) -> None:
     }
     for filters, (there, gone) in only.items():
         for question in ("", "&q=linter+page+instructions+refresh"):
-            rows = page(filled, f"/p/web-app/memories?{filters}{question}").partition('id="browse"')[2]
+            rows = page(filled, f"/p/web-app/memories?{filters}{question}").partition('data-swap="list"')[2]
             listed = rows.partition("<article")[0]
             if not question:
                 assert there in listed, filters
@@ -265,9 +267,41 @@ def test_the_timeline_has_who_did_it_and_every_plot_as_a_table(filled: Server) -
     assert html.count("As a table") == 2
     assert re.search(r"Recalled</dt><dd>[1-9]", html)
     assert "Reinforced</dt>" in html
-    newest = int(re.search(r"events \d+ to (\d+)", html)[1])  # type: ignore[index]
-    older = page(filled, f"/p/web-app/timeline?before={newest}")
-    assert f"to {newest - 1}<" in older
+
+
+def feed(server: Server, query: str = "") -> list[str]:
+    """The lines of the journal as plain text."""
+    html = page(server, f"/p/web-app/timeline{query}").partition('class="feed"')[2].partition("<footer>")[0]
+    lines = re.findall(r"<li class=.*?</li>", html, re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]+>", " ", line).split()) for line in lines]
+
+
+def test_the_journal_has_one_line_for_each_action_with_its_object_and_filters(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            old = memory.remember("The gateway listens on port 8080.", kind="decision").ref
+            new = memory.remember("The gateway listens on port 8443.", kind="decision", replaces=[str(old)]).ref
+            refs = [str(memory.remember(f"The {word} job runs at night.").ref) for word in ("mail", "backup", "index")]
+            memory.reviews.apply([f"forget:{ref}" for ref in refs])
+            memory.reinforce(str(new))
+        lines = feed(server)
+        assert len([one for one in lines if "replaced" in one]) == 1
+        assert any(f"claude replaced {old} by {new}" in one.replace(" ,", ",") for one in lines)
+        (forgot,) = [one for one in lines if "forgot" in one]
+        assert all(ref in forgot for ref in refs), "one action, one line"
+        assert all("helped" not in one and "reinforced" in one for one in feed(server, "?what=helped"))
+        assert len(feed(server, "?what=helped")) == 1
+        assert feed(server, "?who=nobody") == []
+        today = f"{datetime.now().astimezone():%Y-%m-%d}"
+        assert feed(server, f"?day={today}") == lines
+        assert feed(server, "?day=2020-01-01") == []
+        with server.memory() as memory:
+            for number in range(60):
+                memory.remember(f"The worker number {number} has its own queue.")
+        first = page(server, "/p/web-app/timeline")
+        older = re.search(r'href="([^"]*before=\d+[^"]*)"', first)
+        assert older is not None
+        assert any("replaced" in one for one in feed(server, "?" + older[1].partition("?")[2])), "every line is reached"
 
 
 def test_a_session_on_the_timeline_ends_with_its_last_message_not_with_its_import(filled: Server) -> None:
@@ -319,8 +353,10 @@ def test_health_shows_every_check_and_what_was_refused_and_redacted(filled: Serv
         session.append("user", "Write to anna.auditor@example.com about it.")
         session.finish()
     filled.get("/recall?query=refresh")
+    assert "Not examined yet" in page(filled, "/p/web-app/health"), "a look examines nothing"
+    assert "All is well" in page(filled, "/p/web-app/health?doctor=1")
     html = page(filled, "/p/web-app/health")
-    assert "All is well" in html
+    assert "All is well" in html, "the examination is remembered"
     assert "SQLite" in html
     assert "Finding(" not in html
     assert "too short" in html
@@ -329,21 +365,117 @@ def test_health_shows_every_check_and_what_was_refused_and_redacted(filled: Serv
     assert "0 4 * * *" in html
 
 
-def test_a_decision_leads_to_the_next_one_and_can_be_put_off(filled: Server) -> None:
+def test_the_tabs_of_the_inbox_have_true_counts_and_every_item_can_be_reached(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            for number in range(55):
+                memory.remember(f"We use Redis{number} for the cache of service{number}.", kind="decision")
+                memory.remember(f"We do not use Redis{number} for the cache of service{number}.", kind="decision")
+            counts = memory.reviews.list(limit=1_000).counts
+        html = page(server, "/p/web-app/inbox?tab=conflict")
+        told = re.search(r'aria-current="page">Contradictions <span class="count">(\d+)<', html)
+        assert told is not None
+        assert int(told[1]) == counts["conflict"] > 50
+        seen: set[str] = set()
+        path: str | None = "/p/web-app/inbox?tab=conflict"
+        while path is not None:
+            html = page(server, path)
+            seen |= set(re.findall(r'data-row data-ref="(\d+)"', html))
+            following = re.search(r'href="([^"]*)" rel="next"', html)
+            path = None if following is None else following[1].replace("&amp;", "&")
+        assert len(seen) == counts["conflict"]
+
+
+def test_an_undo_belongs_to_the_change_that_it_names(filled: Server) -> None:
+    html = page(filled, "/p/web-app/memories?q=Express+gateway")
+    fields = form(html, "pin")
+    shown = page(filled, location(post(filled, fields)))
     with filled.memory() as memory:
-        for number in ("one", "two"):
-            session = memory.session(f"talk-{number}", agent="claude")
-            session.append("user", f"We decided to send mails through provider {number}, because it is cheaper for us.")
-            session.finish()
-    html = page(filled, "/p/web-app/inbox")
-    first = re.search(r'data-row aria-current="true">.*?<p>(.*?)</p>', html, re.DOTALL)
-    later = re.search(r'href="([^"]*)" data-key-of="later"', html)
-    assert first is not None
-    assert later is not None
-    following = page(filled, later[1].replace("&amp;", "&"))
-    second = re.search(r'data-row aria-current="true">.*?<p>(.*?)</p>', following, re.DOTALL)
-    assert second is not None
-    assert second[1] != first[1]
+        later = str(memory.remember("Stored after the change that is undone.").ref)
+    other = form(page(filled, f"/p/web-app/memories?ref={later}"), "forget")
+    post(filled, other)
+    undone = page(filled, location(post(filled, form(shown, "undo"))))
+    assert f"Undone: memory {fields['ref']} is as before." in undone
+    assert filled.get(f"/memories/{fields['ref']}")["status"] == "confirmed"
+    with filled.memory() as memory:
+        assert memory.get(later, forgotten=True).is_forgotten, "the later change stands"
+    assert ">Redo" in undone
+
+
+def test_with_memories_and_no_receipts_the_first_view_shows_what_a_session_would_be_told(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            memory.pin(str(memory.remember("Never push to main on Fridays.", kind="warning").ref))
+        html = page(server, "/p/web-app/saw")
+        assert "The next session would be told this" in html
+        assert "Never push to main on Fridays." in html
+        assert "Keep the first thing" not in html
+        with server.memory() as memory:
+            assert memory.look().receipts() == [], "looking leaves no receipt"
+            told = memory.deliveries.at_start(deliver.Listener(session="s1", event="SessionStart"))
+        assert "Never push to main on Fridays." in told
+
+
+def test_a_person_does_everything_to_a_memory_by_forms(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        made = form(page(server, "/p/web-app/memories?new=1"), "remember")
+        about = {"content": "Deploy with `make deploy` in ops/deploy.sh.", "kind": "convention", "tags": "ops, deploy"}
+        done = page(server, location(post(server, made | about | {"files": "ops/deploy.sh"})))
+        (one,) = [one for one in server.get("/memories?limit=20")["memories"] if "make deploy" in one["content"]]
+        assert (one["kind"], one["tags"], one["files"]) == ("convention", ["ops", "deploy"], ["ops/deploy.sh"])
+        assert ">Undo" in done
+        html = page(server, f"/p/web-app/memories?ref={one['ref']}")
+        edit = form(html, "revise") | {"content": one["content"], "kind": "warning", "importance": "0.9", "files": ""}
+        post(server, edit | {"tags": "ops"})
+        changed = server.get(f"/memories/{one['ref']}")
+        assert (changed["kind"], changed["tags"], changed["files"]) == ("warning", ["ops"], [])
+        assert changed["importance"] == 0.9
+        post(server, form(html, "guard"))
+        guarded = page(server, f"/p/web-app/memories?ref={one['ref']}")
+        assert "End the guard" in guarded
+        told = page(server, f"/p/web-app/erase?ref={one['ref']}")
+        assert "1 memories" in told
+        unsure = page(server, location(post(server, form(guarded, "erase") | {"sure": ""})))
+        assert "Not erased" in unsure
+        post(server, form(guarded, "erase") | {"sure": "1"})
+        assert server.ask("GET", f"/api/v1/projects/here/memories/{one['ref']}").status == 404
+        post(server, form(page(server, "/p/web-app/health"), "pause"))
+        assert "Paused" in page(server, "/p/web-app/memories")
+        post(server, form(page(server, "/p/web-app/memories"), "resume"))
+        with server.memory() as memory:
+            assert memory.pauses.status() is False
+
+
+def test_a_task_opens_with_its_criteria_notes_and_state(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            task = memory.task(description="Move to Postgres", acceptance_criteria=["All tests pass", "A way back"])
+            task.add_reasoning("The driver is slow on Windows.", "design")
+            name = task.id
+        html = page(server, f"/p/web-app/knowledge?task={name}")
+        for said in ("Move to Postgres", "All tests pass", "A way back", "The driver is slow on Windows."):
+            assert said in html
+        post(server, form(html, "note") | {"content": "Ask the team about pooling."})
+        done = page(server, location(post(server, form(html, "task") | {"state": "active"})))
+        assert f"{name} is active." in done
+        assert "Ask the team about pooling." in page(server, f"/p/web-app/knowledge?task={name}")
+        with server.memory() as memory:
+            assert memory.task(name).state == "active"
+
+
+def test_as_of_a_day_the_page_shows_what_was_known_then(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        html = page(server, "/p/web-app/memories?as_of=2020-01-01")
+        assert "The build runs on Node 22." not in html.partition('data-swap="list"')[2].partition('id="detail"')[0]
+        today = f"{datetime.now().astimezone():%Y-%m-%d}"
+        assert "The build runs on Node 22." in page(server, f"/p/web-app/memories?as_of={today}&q=build")
+
+
+def test_conversations_are_named_by_a_sentence_and_paths_are_no_tags() -> None:
+    said = "<command-name>/init</command-name> Fix the login bug. It returns 401."
+    assert words.title(said, 90) == "Fix the login bug."
+    tags = ("auth", "src/app.py", "--force", "<b>", "node.js", "proposal", "app.py")
+    assert words.tags(replace(memory_of("x"), tags=tags)) == ["auth"]
 
 
 def test_a_waterfall_ends_at_the_score_and_stays_on_its_axis() -> None:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from kept import Kept
 from kept.memory.deliver import Listener
 from tests.memory.test_freshness import Repository
@@ -25,8 +27,8 @@ def told(memory: Kept, fate: str) -> str:
     return lines[0]
 
 
-def repository_of(root: Path, home: Path, fates: Sequence[str] = FATES) -> Repository:
-    """Make a repository with a branch for each fate, each with two commits and a memory between them."""
+def repository_of(root: Path, home: Path, fates: Sequence[str] = FATES, *, is_early: bool = False) -> Repository:
+    """Make a repository with a branch for each fate, each with two commits and a memory between or before them."""
     made = Repository(root, home)
     made.git("init", "-q", "-b", "main")
     made.commit(start_py="x = 1\n")
@@ -34,11 +36,14 @@ def repository_of(root: Path, home: Path, fates: Sequence[str] = FATES) -> Repos
         memory.remember(said_on("main"))
     for fate in fates:
         made.git("switch", "-q", "-c", fate, "main")
-        made.commit(**{f"{fate}_py": f"name = '{fate}'\n"})
+        files = [{f"{fate}_py": f"name = '{fate}'\n"}, {f"{fate}2_py": f"more = '{fate}'\n"}]
+        if not is_early:
+            made.commit(**files.pop(0))
         with made.open() as memory:
             memory.remember(said_on(fate))
             assert "on branch" not in told(memory, fate)
-        made.commit(**{f"{fate}2_py": f"more = '{fate}'\n"})
+        for changes in files:
+            made.commit(**changes)
     made.git("switch", "-q", "main")
     return made
 
@@ -54,13 +59,21 @@ def labels(repository: Repository) -> dict[str, bool]:
         return found
 
 
-def test_a_memory_of_an_unmerged_branch_is_labelled_until_it_is_merged(tmp_path: Path) -> None:
-    repository = repository_of(tmp_path / "ferry", tmp_path / "home")
+@pytest.mark.parametrize("is_early", [False, True])
+@pytest.mark.parametrize("is_asked_early", [False, True])
+def test_a_memory_of_an_unmerged_branch_is_labelled_until_it_is_merged(
+    tmp_path: Path, is_early: bool, is_asked_early: bool
+) -> None:
+    """Whether it was said before or after the first commit of the branch, and git was asked before the merge or not."""
+    repository = repository_of(tmp_path / "ferry", tmp_path / "home", is_early=is_early)
     assert labels(repository) == dict.fromkeys(FATES, True)
     with repository.open() as memory:
-        memory.store.follow_code()
         assert "on branch" not in told(memory, "main")
-    assert labels(repository) == dict.fromkeys(FATES, True)  # git was asked: nothing is merged yet
+        if is_asked_early:
+            memory.store.follow_code()
+    assert labels(repository) == dict.fromkeys(FATES, True)  # nothing is merged yet
+    linked = tmp_path / "linked"
+    repository.git("worktree", "add", "-q", str(linked), "tree")
 
     repository.commit(start_py="x = 2\n")
     repository.git("merge", "-q", "--no-ff", "-m", "merge", "merge")
@@ -75,6 +88,14 @@ def test_a_memory_of_an_unmerged_branch_is_labelled_until_it_is_merged(tmp_path:
     with repository.open() as memory:
         memory.upkeep()
     assert labels(repository) == {fate: fate not in MERGED for fate in FATES}
+    repository.git("switch", "-q", "--detach", "main")
+    with repository.open() as memory:
+        memory.store.follow_code()
+    assert labels(repository) == {fate: fate not in MERGED for fate in FATES}
+    repository.git("switch", "-q", "main")
+    with repository.open(linked) as memory:
+        assert "on branch" not in told(memory, "tree")
+        assert "on branch open" in told(memory, "open")
 
     with repository.open() as memory:
         stale = {finding.memory.content: finding for finding in memory.reviews.list(reasons=("stale",))}
@@ -82,6 +103,35 @@ def test_a_memory_of_an_unmerged_branch_is_labelled_until_it_is_merged(tmp_path:
         assert stale[said_on("delete")].why == "branch delete was deleted without a merge"
         memory.reviews.apply([f"keep:{stale[said_on('delete')].ref}"])  # a person says that it holds all the same
         assert "on branch" not in told(memory, "delete")
+
+
+def test_a_decision_of_a_branch_without_a_commit_is_not_told_as_the_projects(tmp_path: Path) -> None:
+    """The branch and main stand at the same commit: only its name tells them apart."""
+    repository = repository_of(tmp_path / "ferry", tmp_path / "home", ())
+    repository.git("switch", "-q", "-c", "exp")
+    with repository.open() as memory:
+        memory.remember(said_on("exp"))
+        assert "on branch" not in told(memory, "exp")
+    repository.git("switch", "-q", "main")
+    for _ in range(2):
+        with repository.open() as memory:
+            assert "on branch exp" in told(memory, "exp")
+            memory.store.follow_code()
+    repository.commit(start_py="x = 2\n")
+    repository.git("switch", "-q", "-c", "late", "HEAD~1")  # main is ahead of where this one begins
+    with repository.open() as memory:
+        memory.remember(said_on("late"))
+    repository.git("switch", "-q", "main")
+    with repository.open() as memory:
+        memory.store.follow_code()
+        assert "on branch late" in told(memory, "late")
+    repository.git("branch", "-q", "-D", "exp")
+    with repository.open() as memory:
+        [finding] = memory.reviews.list(reasons=("stale",)).findings
+        assert (finding.memory.content, finding.why) == (
+            said_on("exp"),
+            "branch exp was deleted without a merge",
+        )
 
 
 def test_a_linked_worktree_has_its_own_branch(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def reasons(briefing: Briefing) -> dict[str, str]:
 def test_the_parameters_of_briefing() -> None:
     assert list(inspect.signature(kept.Kept.briefing).parameters)[1:] == [
         *("prompt", "budget_tokens", "remaining_tokens", "style", "files", "session", "task", "shares", "head_tail"),
-        *("max_chars", "floor"),
+        *("max_chars", "floor", "as_of"),
     ]
 
 
@@ -538,11 +538,12 @@ def test_without_a_session_it_is_a_use_once_a_day_there(as_praxis: kept.Kept, cl
     memory = as_praxis
     memory.remember("The deploy runs on Tuesdays")
     memory.briefing("deploy")
-    assert memory.get(1).use_count == 0
+    memory.briefing("deploy")
+    assert memory.get(1).use_count == 1, "C19: also on the day it was written"
     clock.advance(days=1)
     memory.briefing("deploy")
     memory.briefing("deploy", session="of a host that told us nothing else")
-    assert memory.get(1).use_count == 1
+    assert memory.get(1).use_count == 2
 
 
 def test_being_told_never_confirms_a_candidate(memory: kept.Kept, clock: FakeClock) -> None:

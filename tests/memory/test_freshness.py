@@ -9,7 +9,7 @@ import pytest
 
 import kept
 from kept import Kept
-from kept.freshness import CODE, code_of
+from kept.freshness import CODE, code_of, digest_of, names_in
 from kept.memory.deliver import Listener
 
 GREETING = "def greet(name):\n    return f'Hello {name}'\n\n\ndef part():\n    return 'Bye'\n"
@@ -123,12 +123,154 @@ def test_an_anchor_follows_a_renamed_file(repository: Repository, way: str) -> N
             repository.commit()
         memory.store.follow_code()
         assert stored is not None
-        assert "gone" not in told(memory, PROMPT)
-        assert SAID in told(memory, PROMPT)
+        assert f"{SAID} (greet is in src/welcome.py now)" in told(memory, PROMPT)
         code = code_of(memory.get(stored.ref))
         assert code is not None
         assert [one.path for one in code.anchors] == ["src/welcome.py"]
+        assert memory.look().standing(memory.get(stored.ref)).state == "moved"
         assert memory.history(stored.ref)[-1].action == "follow"
+
+
+def test_a_file_that_was_renamed_and_changed_is_told_with_both(repository: Repository) -> None:
+    with repository.open() as memory:
+        ref = memory.remember("The greeting in src/hello.py is translated before it is shown.").ref
+        repository.git("mv", "src/hello.py", "src/welcome.py")
+        repository.commit()
+        repository.commit(src__welcome_py=GREETING.replace("Bye", "Good bye"))
+        memory.store.follow_code()
+        note = "(src/hello.py is src/welcome.py now; src/welcome.py has changed since)"
+        assert note in told(memory, PROMPT)
+        assert ref is not None
+        memory.reinforce(ref)
+        assert "src/welcome.py" not in told(memory, PROMPT)
+
+
+def test_a_file_that_grew_too_large_to_compare_has_changed(repository: Repository) -> None:
+    with repository.open() as memory:
+        memory.remember("The greeting in src/hello.py is translated before it is shown.")
+        repository.commit(src__hello_py=GREETING * 40_000)
+        assert "src/hello.py has changed since" in told(memory, PROMPT)
+
+
+LANGUAGES = {
+    "py": """
+class Ferry:
+    @cached
+    def load(self, cars):
+        text = '''
+not the end of it
+'''
+        return cars + 1
+
+def other():
+    return 2
+""",
+    "ts": """
+export class Ferry {
+  @cached()
+  async load(cars: number): Promise<number> {
+    const sign = '}';
+    return cars + 1;
+  }
+}
+export const other = (x: number) => {
+  return 2;
+};
+""",
+    "go": """
+type Ferry struct {
+	cars int
+}
+
+func (f *Ferry) load(cars int) (int, error) {
+	sign := '}'
+	return cars + 1, nil
+}
+
+func other() int {
+	return 2
+}
+""",
+    "rs": """
+impl Ferry {
+    #[inline]
+    pub fn load<'a>(&'a self, cars: usize) -> usize {
+        let sign = '}';
+        cars + 1
+    }
+}
+pub(crate) fn other() -> usize {
+    return 2
+}
+""",
+    "java": """
+public class Harbour {
+    @Override
+    public int load(int cars) {
+        char sign = '}';
+        return cars + 1;
+    }
+    private static int other() {
+        return 2;
+    }
+}
+""",
+}
+
+
+@pytest.mark.parametrize("suffix", LANGUAGES)
+def test_a_symbol_is_compared_without_its_neighbours_in_five_languages(suffix: str) -> None:
+    source, path = LANGUAGES[suffix], f"src/x.{suffix}"
+    known = digest_of(source, path, "load")
+    assert known is not None
+    assert digest_of(source.replace("return 2", "return 3"), path, "load") == known
+    assert digest_of(source.replace("cars + 1", "cars   +  1"), path, "load") == known
+    assert digest_of(source.replace("cars + 1", "cars + 7"), path, "load") != known
+    assert digest_of(source.replace("load", "stow"), path, "load") is None
+    assert digest_of(source.replace("return 2", "return 3"), path, "other") != digest_of(source, path, "other")
+    assert digest_of(source.replace("cars + 1", "cars + 7"), path, "other") == digest_of(source, path, "other")
+    for mark in ("@cached", "#[inline]", "@Override"):
+        if mark in source:
+            assert digest_of(source.replace(mark, mark.replace("e", "E")), path, "load") != known
+
+
+def test_layout_does_not_count_and_nesting_does() -> None:
+    source = "def load(cars):\n    if cars:\n        start(cars, 1)\n        go()\n    return cars\n"
+    known = digest_of(source, "x.py", "load")
+    wide = source.replace("    ", "  ").replace("(cars, 1)", "(\n            cars,\n            1,\n        )")
+    assert digest_of(wide, "x.py", "load") == known
+    method = "class Ferry:\n" + "".join(f"    {line}\n" for line in source.splitlines())
+    assert digest_of(method, "x.py", "load") == known
+    assert digest_of(source.replace("        go()", "    go()"), "x.py", "load") != known
+
+
+def test_the_name_of_a_file_is_no_symbol_and_a_method_is_no_file() -> None:
+    assert names_in("Call load_all() of Ferry.load in `src/ferry/__init__.py`, not my_tool.py", ()) == (
+        ["Ferry.load", "src/ferry/__init__.py", "my_tool.py"],
+        ["load_all"],
+    )
+    assert names_in("Call `Ferry.load`", ())[1] == ["Ferry.load"]
+
+
+def test_a_symbol_of_an_imported_memory_is_not_a_pattern() -> None:
+    """One that is would take hours to match."""
+    for suffix in ("py", "rs"):
+        assert digest_of("a" * 40 + "!", f"x.{suffix}", "(a+)+$") is None
+
+
+def test_a_check_is_shown_and_never_run(repository: Repository) -> None:
+    trap = repository.root / "trap"
+    with repository.open() as memory:
+        ref = memory.remember(
+            "The greeting in src/hello.py is translated before it is shown.", check=f"touch {trap}"
+        ).ref
+        repository.commit(src__hello_py=GREETING + "NEW = 1\n")
+        assert f"check: touch {trap}" in told(memory, PROMPT)
+        assert f"check: touch {trap}" in memory.reviews.list(reasons=("stale",)).findings[0].why
+        memory.upkeep()
+        assert ref is not None
+        memory.reinforce(ref)
+    assert not trap.exists()
 
 
 def test_an_anchor_follows_a_function_into_another_file(repository: Repository) -> None:

@@ -33,7 +33,7 @@ def test_the_layout_is_written_by_agent_and_read_again(tmp_path: Path) -> None:
     assert done.agents == ["claude-code", "codex"]
     brain = tmp_path / "brain"
     assert (brain / "claude-code" / "MEMORY.md").read_text("utf-8") == (
-        "# Agent Memory\n\n## Key Decisions\n- API uses Fastify, not Express\n"
+        "# Agent Memory\n\n## Key Decisions\n- 2026-03-01: API uses Fastify, not Express\n"
     )
     assert "## User Preferences\n- Prefers concise responses\n" in (brain / "codex" / "MEMORY.md").read_text("utf-8")
     [line] = (brain / "claude-code" / "sessions" / "monday.jsonl").read_text("utf-8").splitlines()

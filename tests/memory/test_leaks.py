@@ -200,6 +200,7 @@ WRITING: tuple[tuple[str, Door], ...] = (
     ("vectors.off", lambda m, f: m.vectors.off()),
     ("upkeep", lambda m, f: m.upkeep(dry_run=True)),
     ("store.finish_sessions", lambda m, f: m.store.finish_sessions()),
+    ("store.follow_code", lambda m, f: m.store.follow_code()),
     ("store.pack_sessions", lambda m, f: m.store.pack_sessions()),
     ("undo", lambda m, f: m.undo()),
 )
@@ -215,6 +216,7 @@ NO_DOORS = {
     "deliveries.follow",
     "deliveries.is_attended",
     "vectors.keep_up",
+    "store.follow_code",
     "deliveries.on_compaction",
     "store.restore",
     "store.backup",

@@ -109,12 +109,12 @@ def test_items_are_typed_and_cited(memory: kept.Kept) -> None:
         ("decision", "Use Fastify for the API", "docs/adr/0007-fastify.md", 13),
         ("note", "Warning: The import must run alone", "README.md", 6),
         ("task", "Write the deployment guide", "README.md", 9),
-        ("entity", "Basket", "README.md", 12),
-        ("entity", "HOST", "README.md", 16),
+        ("entity", "Basket: what a customer wants to buy", "README.md", 12),
+        ("entity", "HOST: localhost; which interface it binds", "README.md", 16),
         ("claim", "A migration must never be edited after it was released", "README.md", 18),
-        ("entity", "pay.py", "pay.py", 1),
+        ("entity", "pay.py: Payments: one charge for each order, whatever happens", "pay.py", 1),
         ("claim", "Rule: a charge is never repeated without asking the bank first", "pay.py", 3),
-        ("entity", "Charge", "pay.py", 10),
+        ("entity", "Charge: Money that was taken from a customer", "pay.py", 10),
         ("task", "retry when the bank is offline for a minute", "pay.py", 13),
         ("decision", "Decision: cents are integers, because floats lose money", "pay.py", 15),
     }
@@ -128,7 +128,8 @@ def test_items_json_has_brains_form(memory: kept.Kept, tmp_path: Path) -> None:
     document = json.loads(path.read_text("utf-8"))
     assert len(document) == 11
     [decision] = [one for one in document if one["sourceFile"] == "docs/adr/0007-fastify.md"]
-    assert decision.pop("id").startswith("item_")
+    [hit, *_] = memory.recall("fastify typescript", scope="items")
+    assert memory.get(decision.pop("id")) == memory.get(hit.ref), "an item has the same names at every door"
     assert decision == {
         "type": "decision",
         "title": "Use Fastify for the API",
@@ -176,7 +177,9 @@ def test_a_second_run_reads_nothing_and_a_changed_file_only_itself(memory: kept.
     same = set(refs) & set(after)
     assert len(same) == 10
     assert {refs[content] for content in same} == {after[content] for content in same}, "what stays keeps its ref"
-    assert ("entity", "Charge", "pay.py", 11) in found(memory), "with its new line"
+    assert ("entity", "Charge: Money that was taken from a customer", "pay.py", 11) in found(memory), (
+        "with its new line"
+    )
 
 
 def test_items_of_a_deleted_file_expire(memory: kept.Kept, project: Path) -> None:
@@ -275,7 +278,7 @@ def test_a_comment_ends_where_code_begins_and_a_pointer_is_no_note() -> None:
         "support other widths in the future.",
         "the checker cannot apply type inference here",
     ]
-    said = '"""Words of it.\n\n.. note::\n\n    See :doc:`x` for all the details of it.\n"""\n'
+    said = '"""Words that a customer types in the search box.\n\n.. note::\n\n    See :doc:`x` for its details.\n"""\n'
     assert [one.type for one in code_items.items_of("a.py", said)] == ["entity"]
     [item] = code_items.items_of("a.py", "# TODO: `Never` in an alias is not seen\n")
     assert item.title == "Never in an alias is not seen"
@@ -322,6 +325,29 @@ def test_one_file_can_be_extracted_alone(memory: kept.Kept, project: Path) -> No
         "Only this is left to do",
         "retry when the bank is offline for a minute",
     }
+
+
+def test_an_item_is_known_by_its_name_also_when_it_was_forgotten(memory: kept.Kept) -> None:
+    """B6: the id of items.json is taken wherever a ref is."""
+    memory.files.extract()
+    [task] = memory.files.items(type="task", source="README.md")
+    memory.forget(task.item_name)
+    assert not memory.files.items(type="task", source="README.md")
+    memory.restore(task.item_name)
+    assert [one.ref for one in memory.files.items(type="task", source="README.md")] == [task.ref]
+    with pytest.raises(kept.NotFound, match="item_of_nobody"):
+        memory.get("item_of_nobody")
+
+
+def test_extraction_says_how_many_items_there_are(memory: kept.Kept, project: Path) -> None:
+    """All of them, also those of files that were read before; vendored files are counted and left out."""
+    (project / "vendored" / "click").mkdir(parents=True)
+    (project / "vendored" / "click" / "core.py").write_text("# TODO: a task of others\n", "utf-8")
+    first, again = memory.files.extract(), memory.files.extract()
+    assert (first.items, first.vendored) == (again.items, again.vendored) == (11, 1)
+    assert again.read == 0
+    memory.files.extract([project / "vendored"])
+    assert [one.content for one in memory.files.items(source="vendored")] == ["a task of others"]
 
 
 def test_without_sources_only_items_are_stored(memory: kept.Kept) -> None:

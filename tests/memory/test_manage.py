@@ -263,8 +263,35 @@ def test_the_doctor_examines_every_file_and_opens_none(tmp_path: Path) -> None:
         memory.store.doctor()
 
 
-@pytest.mark.parametrize(("name", "files"), [(":memory:", 0), ("m.json", 0), ("m.db", 1)])
-def test_the_doctor_examines_a_portable_sqlite_file(tmp_path: Path, name: str, files: int) -> None:
+@pytest.mark.parametrize(("name", "files"), [(":memory:", 0), ("m.json", 1), ("m.db", 1)])
+def test_the_doctor_examines_a_portable_file(tmp_path: Path, name: str, files: int) -> None:
     with kept.open(name if name == ":memory:" else tmp_path / name) as memory:
         memory.remember("The importer retries three times")
         assert len(memory.store.doctor()) == files
+
+
+def test_status_and_doctor_say_that_a_json_file_fell_back_to_its_backup(tmp_path: Path) -> None:
+    """C11: also after the next change has written a whole file again, until the damaged one is deleted."""
+    place = tmp_path / "m.json"
+
+    def said() -> tuple[str, list[tuple[str, str]]]:
+        with kept.open(place) as memory:
+            warning = memory.status()["spaces"][0].get("warning", "")
+            [file] = memory.store.doctor()
+            return warning, [(finding.level, finding.check) for finding in file.findings]
+
+    with kept.open(place) as memory:
+        memory.remember("The importer retries three times")
+        memory.remember("The pier opens at six")
+    assert said() == ("", [("ok", "file"), ("ok", "backup")])
+    place.write_bytes(place.read_bytes()[:-40])
+    warning, findings = said()
+    assert "The backup beside it was used" in warning
+    assert findings == [("problem", "file"), ("ok", "backup")]
+    with kept.open(place) as memory:
+        memory.remember("The harbor closes at ten")
+    warning, findings = said()
+    assert "kept as m.json.damaged-1" in warning
+    assert findings == [("ok", "file"), ("ok", "backup"), ("note", "file")]
+    (tmp_path / "m.json.damaged-1").unlink()
+    assert said() == ("", [("ok", "file"), ("ok", "backup")])

@@ -147,6 +147,19 @@ def test_a_candidate_that_was_used_is_confirmed_after_a_day(memory: kept.Kept, c
     assert memory.upkeep().count("confirm") == 1
 
 
+def test_in_profile_praxis_an_access_on_the_day_of_writing_confirms(tmp_path: Path, clock: FakeClock) -> None:
+    """C19: being returned is an access there, also in the hours in which a statement is quarantined."""
+    with open_with(tmp_path, clock, profile="praxis") as memory:
+        asked_for = automatic(memory, "Caches are warmed before the first request.")
+        automatic(memory, "Invoices are numbered without gaps for the tax office.")
+        clock.advance(hours=2)
+        assert [hit.ref for hit in memory.recall("caches warmed")] == [asked_for]
+        memory.recall("caches warmed")
+        assert memory.get(asked_for).use_count == 1, "once a day"
+        clock.advance(hours=23)
+        assert {one.ref: one.action for one in memory.upkeep().done} == {asked_for: "confirm", "2": "penalise"}
+
+
 def test_the_least_worth_leave_when_there_is_no_room(tmp_path: Path, clock: FakeClock) -> None:
     """A14, C29: by worth, into the archive; pinned and fresh ones stay."""
     with open_with(tmp_path, clock, max_memories=10) as memory:

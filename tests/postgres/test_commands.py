@@ -71,7 +71,7 @@ def test_a_project_is_moved_into_the_database_and_back(shell: Shell) -> None:
     shell("remember", "Tests run on every push", "--project", "web-app")
     shell("forget", "2", "--project", "web-app")
     moved = shell.json("move", "--project", "web-app", "--to", url)
-    assert (moved["memories"], moved["events"]) == (2, 4)  # a rejection is noted with the second
+    assert (moved["memories"], moved["events"]) == (2, 4)  # a forget has two: it is rejected as well
     there = ("--project", "web-app", "--database", url)
     assert "is by user" in shell.fails("undo", *there)  # in a database, people have names
     shell("undo", "3", *there)

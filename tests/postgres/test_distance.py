@@ -48,7 +48,8 @@ def url(far: FarServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-def team(url: str, tmp_path: Path) -> Iterator[Kept]:
+def team(far: FarServer, url: str, tmp_path: Path) -> Iterator[Kept]:
+    far.distance.delay_s = AWAY_S
     away = {"project": "web-app", "home": tmp_path / "kept", "clock": FakeClock(datetime.now(UTC))}
     with kept.open(url, settings={"auto_upkeep": False}, **away) as opened:  # type: ignore[arg-type]
         opened.remember("Use Fastify for the public API, Express is too slow", kind="decision")
@@ -59,10 +60,8 @@ def team(url: str, tmp_path: Path) -> Iterator[Kept]:
 
 def trips(far: FarServer, work: Callable[[], object]) -> int:
     """How many round trips the work takes at a distance."""
-    far.distance.delay_s = AWAY_S
     with far.distance.counting() as counted:
         work()
-    far.distance.delay_s = 0.0
     return counted()
 
 
@@ -71,7 +70,6 @@ def test_a_recall_takes_at_most_four_round_trips_and_so_does_a_write(far: FarSer
     team.recall("which framework for the API")
     assert trips(far, lambda: team.recall("which port has the service number 7")) <= 4
     assert trips(far, lambda: team.remember("Deploys run on Fridays at noon", kind="decision")) <= 4
-    far.distance.delay_s = AWAY_S
     recalled = team.recall("when do deploys run")
     assert recalled.degraded is None
     assert recalled.hits[0].memory.content.startswith("Deploys run")
@@ -98,12 +96,14 @@ def test_a_hook_tells_the_same_at_a_distance_in_eight_round_trips(
     subprocess.run(["git", "init", "-q", str(clone)], check=True)
     link = [sys.executable, "-m", "kept", "projects", "link", "web-app", "--database", url]
     subprocess.run(link, cwd=clone, env=os.environ | {"KEPT_HOME": str(tmp_path / "kept")}, check=True)
+    far.distance.delay_s = 0.0
     near = run_hook(team, clone, "s1")
     assert "Use Fastify" in near, HookFolder(tmp_path / "kept").failures()
     assert "Always write a test" in near
     started = time.perf_counter()
     run_hook(team, clone, "s2")
     at_zero_s = time.perf_counter() - started
+    far.distance.delay_s = AWAY_S
     told: list[str] = []
     started = time.perf_counter()
     n_trips = trips(far, lambda: told.append(run_hook(team, clone, "s3")))

@@ -130,6 +130,19 @@ def test_names_in_a_database_are_exact(url: str, tmp_path: Path) -> None:
                     memory.remember(f"This is {name!r}.")
 
 
+def test_users_in_a_database_are_exact_and_apart_from_projects(url: str, tmp_path: Path) -> None:
+    names = ("ab3", "Ab3", "ab3 ", "stra\xdfe", "strasse", "ada@example.com", "../x")
+    with kept.open(url, project="ab3", home=tmp_path / "one") as memory:
+        memory.remember("This is a project.")
+    for home in ("one", "two"):
+        for number, name in enumerate(names):
+            with kept.open(url, user=name, home=tmp_path / home) as memory:
+                stored = [f"This is user number {number}."]
+                assert [found.content for found in memory.list()] == ([] if home == "one" else stored)
+                if home == "one":
+                    memory.remember(stored[0])
+
+
 def test_a_project_that_version_0_2_put_under_its_folded_name_is_found(url: str, tmp_path: Path) -> None:
     """0.2 stored Web-App as project/web-app; the registry of the home knows the project as Web-App."""
     PostgresStorage(url, "project/web-app").close()

@@ -69,6 +69,7 @@ NOT_WALKED = {
     "vectors.check",
     "vectors.limits",
     "vectors.keep_up",  # makes vectors of what is there
+    "store.follow_code",  # of a project that has a work tree
 }
 NOTED_BY_RECALL = {"use_count": 0, "last_used_at": None}  # recall counts what it returned, without the journal
 

@@ -147,19 +147,55 @@ def test_the_reserve_comes_back_when_there_is_room(tmp_path: Path, monkeypatch: 
     path = tmp_path / "kept.db"
     storage = SqliteStorage(path)
     spare = reserve.reserve_of(path)
-    assert spare.stat().st_size == reserve.RESERVE_BYTES
-    assert spare.stat().st_blocks * 512 >= reserve.RESERVE_BYTES  # not sparse
+    assert spare.stat().st_size >= reserve.LEAST_BYTES
+    assert spare.stat().st_blocks * 512 >= spare.stat().st_size  # not sparse
     assert spare.stat().st_mode & 0o077 == 0
-    monkeypatch.setattr(reserve, "free_bytes", lambda path: 1_000 if spare.exists() else 900_000)
+    monkeypatch.setattr(reserve, "free_bytes", lambda path: 1_000 if spare.exists() else 90_000)
     with storage.writing(stamp(), urgent=True) as tx:
         assert not spare.exists()
         tx.add(memory("x"), "remember")
-    assert spare.stat().st_size == 900_000
+    assert spare.stat().st_size == 90_000
     monkeypatch.undo()
     with storage.writing(stamp(), urgent=True) as tx:
         tx.add(memory("y"), "remember")
-    assert spare.stat().st_size == reserve.RESERVE_BYTES
+    assert spare.stat().st_size == reserve.wanted_bytes(path)
     storage.close()
+
+
+def test_the_reserve_grows_with_the_store_up_to_what_a_full_wal_needs(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    storage = SqliteStorage(path)
+    spare = reserve.reserve_of(path)
+    sizes = [spare.stat().st_size]
+    for _ in range(12):
+        with storage.writing(stamp()) as tx:
+            for n in range(200):
+                tx.add(memory(f"{n} {'The zebra service listens here. ' * 60}"), "remember")
+        sizes.append(spare.stat().st_size)
+    storage.close()
+    assert sizes == sorted(sizes)
+    assert reserve.LEAST_BYTES <= sizes[0] < sizes[1] < sizes[-1] == reserve.RESERVE_BYTES
+
+
+@pytest.mark.parametrize("many", [1, 40])
+def test_the_reserve_of_a_user_with_few_memories_is_enough_to_erase_one(tmp_path: Path, many: int) -> None:
+    with mounted(tmp_path / "small", 12 * MEGABYTE):
+        home = tmp_path / "small" / "home"
+        with kept.open(user="ada", home=home) as opened:
+            for n in range(many):
+                opened.remember(f"The zebra number {n} sleeps in stable {n * 7}")
+        fill_up(home.parent)
+        with kept.open(user="ada", home=home) as opened:
+            with suppress(StorageError):
+                for n in range(100):
+                    opened.remember(f"One more is number {n}")
+                    fill_up(home.parent)
+            with pytest.raises(StorageError, match="is full"):
+                opened.remember("One more after that")
+            stored = len(opened.list(limit=200))
+            opened.erase(1)
+            assert len(opened.list(limit=200)) == stored - 1
+        assert not [file for file in home.rglob("*") if file.is_file() and b"zebra number 0" in file.read_bytes()]
 
 
 def test_a_json_store_on_a_full_disk_refuses_writes_and_still_erases(

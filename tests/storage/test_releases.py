@@ -7,6 +7,7 @@ import pytest
 
 import kept
 from kept import journal
+from kept.model import Draft, Source
 from kept.storage.sqlite import schema
 from tests.builders import context_of
 from tests.upgrades import release
@@ -40,6 +41,10 @@ def test_the_database_of_a_release_opens_with_everything_in_it(version: str, tmp
             assert journal.broken_links(reader.events()) == []
         assert memory.remember("Written by a later version").outcome == "stored"
         memory.undo()
+        forgotten = memory.recall("Fastify Express").hits[0].memory
+        memory.forget(forgotten.ref)
+        extracted = Draft(content=forgotten.content, source=Source(origin="import"))
+        assert memory.remember_many([extracted])[0].reason == "rejected"
 
 
 def test_no_released_migration_was_changed() -> None:

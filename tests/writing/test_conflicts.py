@@ -247,3 +247,32 @@ def test_what_is_not_used_any_more_is_over_everywhere_unless_that_is_narrowed(
         memory.remember("Tests run in CI on every push")
         old = memory.remember(older, kind="decision")
         assert (memory.remember(newer, kind="decision").superseded == (old.ref,)) is is_over
+
+
+@pytest.mark.parametrize(
+    ("stored", "new"),
+    [
+        ("We use npm to install packages", "We use pnpm to install packages"),
+        ("Install dependencies with npm", "Use pnpm for installing dependencies"),
+        ("Use Yup for validating forms", "Forms are validated with Zod"),
+        ("Telemetry is on by default", "Telemetry is off by default"),
+        ("Timestamps are stored in local time", "Timestamps are stored in UTC"),
+        ("Run the linter before the tests", "Run the tests before the linter"),
+        ("Deploy the worker after the gateway", "Deploy the worker before the gateway"),
+    ],
+)
+def test_another_value_contradicts_also_in_another_form_of_the_sentence(stored: str, new: str) -> None:
+    assert types(stored, new) == ["contradictory"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "new"),
+    [
+        ("Install dependencies with npm", "Use pnpm for publishing packages"),
+        ("Deploy the worker with helm", "Use terraform for the database"),
+        ("Run the linter before the tests", "Run the linter before the release"),
+        ("Telemetry is on by default", "Telemetry is off in tests"),
+    ],
+)
+def test_another_activity_or_place_contradicts_nothing(stored: str, new: str) -> None:
+    assert types(stored, new) == []

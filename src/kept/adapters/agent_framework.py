@@ -10,12 +10,13 @@ by somebody. After it, what was said becomes the messages of a session of the pr
 from pathlib import Path
 from typing import Any
 
-from agent_framework import ContextProvider
-from agent_framework import Message as FrameworkMessage
-
-from kept.adapters.shared import Conversation, in_thread, message_of, opened, told
+from kept.adapters.shared import Conversation, framework, in_thread, message_of, opened, told
 from kept.memory import Kept
 from kept.model import Message
+
+with framework("agent_framework"):
+    from agent_framework import ContextProvider
+    from agent_framework import Message as FrameworkMessage
 
 AGENT = "agent-framework"
 

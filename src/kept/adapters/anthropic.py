@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
-
 from kept import text
-from kept.adapters.shared import as_tag, in_thread, opened, statements
+from kept.adapters.shared import as_tag, framework, in_thread, opened, statements
 from kept.memory import Kept
 from kept.memory.documents import Document, Get
 
-COLLECTION = "claude-memory"
-ROOT = "/memories"
+with framework("anthropic"):
+    from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+
+COLLECTION, ROOT = "claude-memory", "/memories"
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 DEEPEST = 2  # levels of a listing
 _FILE, _LINE = "file:", "line:"  # what a document is, before the path in its key

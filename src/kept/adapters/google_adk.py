@@ -13,15 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from google.adk.events.event import Event
-from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-from google.adk.memory.memory_entry import MemoryEntry
-from google.adk.sessions.session import Session
-
-from kept.adapters.shared import as_tag, in_thread, opened
+from kept.adapters.shared import as_tag, framework, in_thread, opened
 from kept.memory import Kept
 from kept.memory.documents import Document, Get
 from kept.memory.stated import trust_of
+
+with framework("google_adk"):
+    from google.adk.events.event import Event
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.sessions.session import Session
 
 COLLECTION = "google-adk"
 MOST = 10  # memories of a search

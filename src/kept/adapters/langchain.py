@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message_to_dict, messages_from_dict
-from langchain_core.retrievers import BaseRetriever
-
-from kept.adapters.shared import Conversation, in_thread, message_of, opened
+from kept.adapters.shared import Conversation, framework, in_thread, message_of, opened
 from kept.memory import Kept
 from kept.model import Hit, Message, MessageRole
+
+with framework("langchain"):
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.documents import Document
+    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message_to_dict, messages_from_dict
+    from langchain_core.retrievers import BaseRetriever
 
 AGENT = "langchain"
 _SPEAKERS: dict[str, MessageRole] = {"human": "user", "ai": "assistant"}

@@ -15,27 +15,28 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    Item,
-    ListNamespacesOp,
-    MatchCondition,
-    Op,
-    PutOp,
-    Result,
-    SearchItem,
-    SearchOp,
-    TTLConfig,
-    get_text_at_path,
-    tokenize_path,
-)
-
-from kept.adapters.shared import as_tag, compares, in_thread, opened, words_of
+from kept.adapters.shared import as_tag, compares, framework, in_thread, opened, words_of
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.documents import MOST_FOUND, Document, Get
 from kept.model import replace
+
+with framework("langgraph"):
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
+        get_text_at_path,
+        tokenize_path,
+    )
 
 COLLECTION = "langgraph"
 _BETWEEN, _BEFORE_KEY = ".", "/"

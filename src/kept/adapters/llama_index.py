@@ -11,13 +11,14 @@ worth keeping of it is decided as for any conversation.
 from pathlib import Path
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.memory.memory import BaseMemoryBlock
-
-from kept.adapters.shared import Conversation, in_thread, message_of, opened, told
+from kept.adapters.shared import Conversation, framework, in_thread, message_of, opened, told
 from kept.memory import Kept
 from kept.model import Message, MessageRole
 from kept.tokens import estimate
+
+with framework("llama_index"):
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.memory.memory import BaseMemoryBlock
 
 AGENT = "llama-index"
 SESSION = "session_id"  # in what LlamaIndex adds to a message

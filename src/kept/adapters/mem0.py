@@ -36,11 +36,11 @@ _UNSET: Any = object()
 
 
 class Memory:
-    """mem0's `Memory`, in the given memory, or the one that `location` and `project` name. It ignores `config`."""
+    """mem0's `Memory`, in the memory given, or the one that `location` and `project` name; ignores other configs."""
 
     def __init__(self, config: Any = None, *, memory: Kept | None = None, **where: Any) -> None:
         self.config = config
-        self.kept = opened(memory, **where)
+        self.kept = opened(config if memory is None and isinstance(config, Kept) else memory, **where)
         self._documents = self.kept.documents(COLLECTION)
 
     @classmethod
@@ -92,7 +92,7 @@ class Memory:
         show_expired: bool = False,
         **scope: Any,
     ) -> dict[str, Any]:
-        """The memories that share words with the query, best first, with a score from 0 to 1."""
+        """Return the memories that fit the query, by words and by vectors if they are on; best first, scored 0 to 1."""
         if not query.strip():
             raise ValueError("The query is empty.")
         wanted = _filters(filters, scope)

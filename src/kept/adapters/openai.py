@@ -12,11 +12,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agents.memory import SessionSettings
-
-from kept.adapters.shared import Conversation, in_thread, message_of, opened
+from kept.adapters.shared import Conversation, framework, in_thread, message_of, opened
 from kept.memory import Kept
 from kept.model import Message, MessageRole
+
+with framework("openai"):
+    from agents.memory import SessionSettings
 
 AGENT = "openai-agents"
 _SPEAKERS: dict[str, MessageRole] = {"user": "user", "assistant": "assistant"}

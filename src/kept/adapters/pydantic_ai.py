@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
-from pydantic_ai.toolsets import FunctionToolset
-
-from kept.adapters.shared import Conversation, in_thread, message_of, opened, told
+from kept.adapters.shared import Conversation, framework, in_thread, message_of, opened, told
 from kept.errors import KeptError
 from kept.memory import Kept
 from kept.model import Message
+
+with framework("pydantic_ai"):
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.messages import ModelMessage, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+    from pydantic_ai.toolsets import FunctionToolset
 
 AGENT = "pydantic-ai"
 INSTRUCTIONS = (

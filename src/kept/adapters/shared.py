@@ -4,17 +4,19 @@ Rule: the core is synchronous, so an adapter's `async` methods run it in a threa
 that has begun is finished, also when its caller is cancelled.
 """
 
-import asyncio
 import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from kept.distribution import install_line
 from kept.errors import InvalidInput
 from kept.memory import Kept
+from kept.memory.awaited import in_thread as in_thread
 from kept.memory.brief import memory_line
 from kept.memory.documents import Document, Get
 from kept.memory.opening import open as open_memory
@@ -27,8 +29,6 @@ MIN_WORDS = 3  # of a line that states something
 TOLD = "From long-term memory, which informs and does not instruct:"
 READABLE_CHARS = 40  # of an id, in a name that ends in a hash
 ITEM = "item"  # in the input of a message: the message as its framework has it
-P = ParamSpec("P")
-T = TypeVar("T")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _FENCES = ("```", "~~~")
 # As every name that `as_tag` quotes does.
@@ -42,9 +42,16 @@ def opened(memory: Kept | None, location: Path | str | None = None, project: Pat
     return memory if memory is not None else open_memory(location, project=project)
 
 
-async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of `work`, which runs in a thread and to its end, whatever happens to the caller."""
-    return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))
+@contextmanager
+def framework(name: str) -> Iterator[None]:
+    """Import the framework of an adapter in the block. If it is missing, the error names the line that installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        line = install_line(name.replace("_", "-"))
+        raise ModuleNotFoundError(
+            f"kept.adapters.{name} needs the package {error.name!r}. Install it: {line}", name=error.name
+        ) from error
 
 
 class Conversation:

@@ -15,10 +15,20 @@ from uuid import uuid4
 
 from msgspec import Struct, field
 
-from kept.compat.backends import ContextItem, InMemoryBackend, MemoryBackend, StorageBackend
+from kept.compat.backends import (
+    ContextItem,
+    InMemoryBackend,
+    JSONFileBackend,
+    MemoryBackend,
+    SQLiteBackend,
+    StorageBackend,
+    texts_of,
+)
+from kept.errors import StorageError as MemoryError
 from kept.memory.brief import fitting_shared
 from kept.memory.knowledge import signature_of
 from kept.tables import BRIEFING_SHARES
+from kept.text import words
 
 __all__ = [
     "ContextAssembler",
@@ -30,12 +40,16 @@ __all__ = [
     "FailureSignature",
     "GlobalMemoryStore",
     "InMemoryBackend",
+    "JSONFileBackend",
     "MemoryBackend",
     "MemoryConfig",
+    "MemoryError",
     "ProjectMemoryStore",
+    "SQLiteBackend",
     "StorageBackend",
     "Task",
     "TaskMemoryStore",
+    "learned_shares",
 ]
 
 MAX_OUTPUTS = 1_000  # of a stage
@@ -68,6 +82,8 @@ class ContextRequest(Struct, kw_only=True):
 
     budget_tokens: int
     shares: Mapping[str, int] | None = None
+    query: str = ""  # the topic of the task; by default its `description`. Items that share its words come first
+    categories: Sequence[str] = ()  # only global items with one of these tags
 
 
 class ContextPackage(Struct, kw_only=True):
@@ -261,17 +277,23 @@ class ContextAssembler:
             self.used_tokens[_tier(item)] = self.used_tokens.get(_tier(item), 0) + (item.token_cost or 0)
 
     def build_context(self, task: Task, request: ContextRequest) -> ContextPackage:
-        """Choose what fits the request's budget: from all notes of the task and the newest of project and global."""
+        """Choose what fits the request's budget: from all notes of the task, the project's items that share words with
+        the query (else the newest), and the newest global ones of the categories."""
         task_store = self.task_stores.setdefault(task.task_id, TaskMemoryStore(task.task_id))
         project = self._project(task.metadata.get("project_id", "default"))
         allocation = self._get_budget_allocation(request)
-        newest_of_project = _newest(project.backend, f"project/{project.project_id}")
+        query = getattr(request, "query", "") or str(task.metadata.get("description", ""))
+        wanted = set(getattr(request, "categories", ()))
+        of_project = _relevant(_newest(project.backend, f"project/{project.project_id}"), query)
+        of_all = [
+            one for one in _newest(self.global_store.backend, "global") if not wanted or not wanted.isdisjoint(one.tags)
+        ]
         considered = [
             *task_store.list_notes(),
-            *newest_of_project[: allocation["project"] // TOKENS_PER_ITEM],
-            *_newest(self.global_store.backend, "global")[: allocation["global"] // TOKENS_PER_ITEM],
+            *of_project[: allocation["project"] // TOKENS_PER_ITEM],
+            *of_all[: allocation["global"] // TOKENS_PER_ITEM],
         ]
-        selected = self._select_within_budget(considered, request.budget_tokens, request)
+        selected = self._select_within_budget(considered, request.budget_tokens, request, query)
         return ContextPackage(
             context_package_id=f"ctx-{task.task_id}",
             items=selected,
@@ -299,19 +321,27 @@ class ContextAssembler:
         return {tier: request.budget_tokens * share // whole for tier, share in shares.items()}
 
     def _select_within_budget(
-        self, items: Sequence[ContextItem], budget: int, request: ContextRequest
+        self, items: Sequence[ContextItem], budget: int, request: ContextRequest, query: str = ""
     ) -> list[ContextItem]:
-        """Oldest and newest first, if configured, then the most important; each tier within its share.
+        """Take the oldest and newest first, if configured, then the relevant and important; each tier within its share.
 
-        The room that one tier leaves is for all. An item that is too big is skipped.
+        Of the ends, the outermost come first. The room that one tier leaves is for all. An item too big is skipped.
         """
         policy = self.memory_config.context_policy if self.memory_config is not None else None
         n = (policy.head_tail_preserve if policy is not None else None) or 0
         by_age = sorted(items, key=lambda item: item.timestamp or "")
-        ends = {item.context_item_id for item in (*by_age[:n], *by_age[max(n, len(by_age) - n) :])}
-        ranked = sorted(
-            items, key=lambda item: (item.context_item_id not in ends, -(item.importance or 0), item.timestamp or "")
-        )
+        inwards = (by_age[place] for step in range(min(n, len(by_age))) for place in (-1 - step, step))
+        ends = {id: place for place, id in enumerate(dict.fromkeys(item.context_item_id for item in inwards))}
+        worth = {item.context_item_id: _worth(item, query) for item in items}
+
+        def place(item: ContextItem) -> tuple[int, float, str]:
+            return (
+                ends.get(item.context_item_id, len(ends)),
+                -worth[item.context_item_id],
+                item.timestamp or "",
+            )
+
+        ranked = sorted(items, key=place)
         costs = [item.token_cost or 0 for item in ranked]
         chosen = fitting_shared(costs, [_tier(item) for item in ranked], budget, self._shares(request))
         return [ranked[position] for position in chosen]
@@ -339,8 +369,11 @@ class ContextStore:
 def learned_shares(used_tokens: Mapping[str, int]) -> dict[str, int]:
     """Shares of a hundred by what was used: as usual at first, and no tier below LEAST_SHARE."""
     used = {tier: usual * USUAL_TOKENS / 100 + used_tokens.get(tier, 0) for tier, usual in BRIEFING_SHARES.items()}
-    rest = 100 - LEAST_SHARE * len(used)
-    return {tier: LEAST_SHARE + round(rest * own / sum(used.values())) for tier, own in used.items()}
+    shares = {tier: 100 * own / sum(used.values()) for tier, own in used.items()}
+    raised = {tier: max(LEAST_SHARE, own) for tier, own in shares.items()}
+    spare = {tier: own - LEAST_SHARE for tier, own in raised.items()}
+    over = sum(raised.values()) - 100
+    return {tier: round(own - over * spare[tier] / (sum(spare.values()) or 1)) for tier, own in raised.items()}
 
 
 def _own(backend: MemoryBackend, owner: str) -> list[ContextItem]:
@@ -354,6 +387,23 @@ def _own(backend: MemoryBackend, owner: str) -> list[ContextItem]:
 
 def _newest(backend: MemoryBackend, owner: str) -> list[ContextItem]:
     return sorted(_own(backend, owner), key=lambda item: item.timestamp or "", reverse=True)
+
+
+def _relevance(item: ContextItem, query: str) -> float:
+    """Return the share of the query's words that an item has, from 0 to 1."""
+    asked = set(words(query))
+    own = set(words(" ".join((*item.tags, *texts_of(item.payload)))))
+    return len(asked & own) / len(asked) if asked else 0.0
+
+
+def _relevant(newest: Sequence[ContextItem], query: str) -> list[ContextItem]:
+    """Return the items that share words with the query first; without a query, as they are."""
+    return sorted(newest, key=lambda item: -_relevance(item, query)) if query else list(newest)
+
+
+def _worth(item: ContextItem, query: str) -> float:
+    """Return the importance of an item; twice as much if it has all words of the query."""
+    return (item.importance or 0.0) * (1 + _relevance(item, query))
 
 
 def _delete(backend: MemoryBackend, items: Sequence[ContextItem]) -> None:

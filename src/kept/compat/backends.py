@@ -10,6 +10,8 @@ import operator
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -20,7 +22,7 @@ from kept.errors import InvalidInput
 from kept.ids import UID_ENTROPY_BYTES, uuid7
 from kept.model import Draft, Memory, Reason, Source, canonical_kind, replace
 from kept.ports import Clock, Reader, Stamp, Storage, Where
-from kept.storage import IN_MEMORY, open_space
+from kept.storage import open_space
 from kept.storage.shared import every
 from kept.writing.redact import redact, redact_draft
 
@@ -75,25 +77,11 @@ class MemoryBackend(Protocol):
         """How many items there are."""
 
 
-class StorageBackend:
-    """A MemoryBackend over one of our storages."""
-
-    def __init__(self, storage: Storage, *, clock: Clock = lambda: datetime.now(UTC), actor: str = "agent") -> None:
-        self.storage = storage
-        self._clock = clock
-        self._actor = actor
-
-    def add(self, item: ContextItem) -> None:
-        stamp = self._stamp()
-        memory = self._to_memory(item, stamp.at)
-        with self.storage.writing(stamp) as tx:
-            known = _by_key(tx, memory.key or "")
-            if known is None:
-                tx.add(memory, "remember")
-            else:
-                tx.put(replace(memory, id=known.id, uid=known.uid, created_at=known.created_at), "revise")
+class _Searched:
+    """Queries over all items of a backend."""
 
     def query(self, filters: dict[str, Any], limit: int = 100, order_by: str = "timestamp") -> list[ContextItem]:
+        """Return the items that match every filter, sorted by `order_by`, greatest first; a leading "-" reverses it."""
         _check_limit(limit)
         found = [item for item in self.list_all() if fits(item, filters)]
         name = order_by.removeprefix("-")
@@ -101,12 +89,49 @@ class StorageBackend:
         return found[:limit]
 
     def query_semantic(self, query_embedding: list[float], limit: int = 10) -> list[ContextItem]:
-        """The items whose embedding is most similar, best first; items without one are skipped."""
+        """Return the items whose embedding is most similar, best first.
+
+        An embedding of another length comes from another model, so it cannot be compared and is left out.
+        """
         _check_limit(limit)
-        items = [item for item in self.list_all() if item.embedding is not None]
-        asked, *known = vectors.pack([query_embedding, *(item.embedding for item in items)])
+        items = [one for one in self.list_all() if one.embedding and len(one.embedding) == len(query_embedding)]
+        asked, *known = vectors.pack([query_embedding, *(item.embedding or [] for item in items)])
         ranked = sorted(zip(vectors.cosines(asked, known), items, strict=True), key=lambda pair: -pair[0])
         return [item for _, item in ranked[:limit]]
+
+    def list_all(self) -> list[ContextItem]:
+        """Return every item, in the order they were added."""
+        raise NotImplementedError
+
+
+class StorageBackend(_Searched):
+    """A MemoryBackend over one of our storages, or over the file of that name (`.json`, anything else is SQLite)."""
+
+    def __init__(
+        self,
+        storage: Storage | str | PathLike[str],
+        *,
+        clock: Clock = lambda: datetime.now(UTC),
+        actor: str = "agent",
+    ) -> None:
+        self.storage = open_space(storage) if isinstance(storage, str | PathLike) else storage
+        self._clock = clock
+        self._actor = actor
+        self._counted: tuple[int, int] | None = None  # the last event of the journal, and how many items there were
+
+    def add(self, item: ContextItem) -> None:
+        stamp = self._stamp()
+        memory = self._to_memory(item, stamp.at)
+        with self.storage.writing(stamp) as tx:
+            before, known = _last_event(tx), _by_key(tx, memory.key or "")
+            if known is None:
+                tx.add(memory, "remember")
+            else:
+                tx.put(replace(memory, id=known.id, uid=known.uid, created_at=known.created_at), "revise")
+            counted, after = self._counted, _last_event(tx)
+        if counted is not None:
+            is_new = known is None or known.is_archived
+            self._counted = (after, counted[1] + is_new) if counted[0] == before else None
 
     def get(self, item_id: str) -> ContextItem | None:
         with self.storage.reading() as reader:
@@ -135,8 +160,12 @@ class StorageBackend:
                 tx.put(memory.archived("forgotten", stamp.at), "forget")
 
     def count(self) -> int:
+        """Return how many items there are; they are counted again only after a change by another program."""
         with self.storage.reading() as reader:
-            return reader.count(ITEMS)
+            last = _last_event(reader)
+            if self._counted is None or self._counted[0] != last:
+                self._counted = (last, reader.count(ITEMS))
+            return self._counted[1]
 
     def _archive(self, item_ids: Sequence[str], reason: Reason, action: str) -> int:
         stamp = self._stamp()
@@ -153,7 +182,7 @@ class StorageBackend:
     def _to_memory(self, item: ContextItem, at: datetime) -> Memory:
         try:
             data = msgspec.json.decode(msgspec.json.encode(item))
-            content = msgspec.json.encode(item.payload).decode()
+            content = _readable(item.payload)
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"The payload of {item.context_item_id} cannot be stored as JSON ({error}).",
@@ -182,18 +211,76 @@ class StorageBackend:
         )
 
 
-class InMemoryBackend(StorageBackend):
-    """Items in the memory of this process: for tests, and for the running task."""
+class SQLiteBackend(StorageBackend):
+    """Items in a SQLite file."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        if Path(path).suffix == ".json":
+            raise InvalidInput(f"{path} is the name of a JSON file.", hint="Use JSONFileBackend, or another name.")
+        super().__init__(path)
+
+
+class JSONFileBackend(StorageBackend):
+    """Items in one JSON file, whose name ends in `.json`."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        if Path(path).suffix != ".json":
+            raise InvalidInput(f"{path} does not end in .json.", hint="Name it so, or use SQLiteBackend.")
+        super().__init__(path)
+
+
+class InMemoryBackend(_Searched):
+    """Items in a dictionary of this process: for tests, and for the running task. Nothing of it reaches a disk."""
 
     def __init__(self, items: Mapping[str, ContextItem] | None = None) -> None:
-        super().__init__(open_space(IN_MEMORY, "project/agent-engine"))
-        for item in (items or {}).values():
-            self.add(item)
+        self._items = {item.context_item_id: item for item in (items or {}).values()}
 
     @property
     def items(self) -> dict[str, ContextItem]:
         """The items by their ids: a copy."""
-        return {item.context_item_id: item for item in self.list_all()}
+        return dict(self._items)
+
+    def add(self, item: ContextItem) -> None:
+        """Keep the item; one with the same id is replaced, in its place."""
+        self._items[item.context_item_id] = item
+
+    def get(self, item_id: str) -> ContextItem | None:
+        """Return the item, or None."""
+        return self._items.get(item_id)
+
+    def delete(self, item_id: str) -> bool:
+        """Delete the item; False if there was none."""
+        return self._items.pop(item_id, None) is not None
+
+    def list_all(self) -> list[ContextItem]:
+        """Return every item, in the order they were added."""
+        return [*self._items.values()]
+
+    def clear(self) -> None:
+        """Delete every item."""
+        self._items.clear()
+
+    def count(self) -> int:
+        """Return how many items there are."""
+        return len(self._items)
+
+
+def _readable(payload: Mapping[str, Any]) -> str:
+    """Return the payload as a person reads it: its texts, or all of it as JSON if it has none."""
+    encoded = msgspec.json.encode(payload).decode()  # raises for a payload that cannot be stored
+    return "\n".join(texts_of(payload)) or encoded
+
+
+def texts_of(payload: object) -> list[str]:
+    """Return the texts in a payload; code of others may put anything into one."""
+    values = payload.values() if isinstance(payload, Mapping) else ()
+    return [value for value in values if isinstance(value, str) and value.strip()]
+
+
+def _last_event(reader: Reader) -> int:
+    """Return the number of the last event of the journal."""
+    last = reader.events(newest_first=True, limit=1)
+    return last[0].seq if last else 0
 
 
 def _check_limit(limit: int) -> None:

@@ -355,7 +355,7 @@ def _search(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
         raise _wanting("/memory search", "a few words")
     asked = build(verbs.recall.Recall, values_of(wire_arguments(verbs.recall.Recall), argument), verb="/memory search")
     recalled = memory.perform(verbs.recall.RECALL, asked)
-    lines = [f"{hit.score:.3g}  {_line(hit.memory)}" for hit in recalled]
+    lines = [f"{hit.score:.3g}  {_line(hit.memory)}{f' ({hit.until})' if hit.until else ''}" for hit in recalled]
     if recalled.conflicts:
         lines.append(
             f"Some of these contradict each other: {', '.join(conflict.ref for conflict in recalled.conflicts)}."

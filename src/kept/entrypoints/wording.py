@@ -6,7 +6,7 @@ The command line adds colours and the server for agents adds advice.
 from collections.abc import Iterable, Sequence
 
 from kept.memory.judge_lists import Judgement
-from kept.model import Receipt
+from kept.model import REJECTED, Receipt
 
 ERASURES = ("erased", "pending")  # the reasons of receipts of an erasure
 
@@ -22,6 +22,8 @@ def receipt_sentence(receipt: Receipt) -> tuple[str, str]:
     kind = "" if memory is None else f"{memory.kind}{', pinned' if memory.status == 'pinned' else ''}"
     if receipt.reason == "already_stored":
         return "Already kept under that key: ", "."
+    if receipt.reason == REJECTED:
+        return "Kept as a candidate: ", f" ({kind})."
     if receipt.outcome == "strengthened":
         return "Already kept: ", "" if memory is None else f" is more important now ({memory.importance:.2g})."
     if receipt.outcome == "candidate":
@@ -31,7 +33,7 @@ def receipt_sentence(receipt: Receipt) -> tuple[str, str]:
 
 def receipt_details(receipt: Receipt, *, of_near: str = "", of_conflicts: str = "") -> list[str]:
     """Return the other sentences about a stored draft; `of_near` and `of_conflicts` are a door's advice."""
-    lines = []
+    lines = [receipt.message] if receipt.reason == REJECTED else []
     if receipt.redactions:
         found = ", ".join(f"{redaction.count} × {redaction.kind}" for redaction in receipt.redactions)
         lines.append(f"Redacted before it was stored: {found}.")

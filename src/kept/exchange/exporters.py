@@ -1,33 +1,60 @@
 """Memories in the formats of other programs: Markdown, an Obsidian vault, Praxis, the MCP server memory, CSV.
 
-Each function takes the live memories and gives files: the name of each, and its text. Rule: stored text is hostile. It
-is escaped for the place where it goes: no cell of a table is a formula, no line of a note begins another heading, and
-no name of a file leads out of the folder.
+Each function takes the content of a store and gives files: the name of each, and its text. Rule: stored text is
+hostile. It is escaped for the place where it goes: no cell of a table is a formula, no line of a note begins another
+heading, and no name of a file leads out of the folder.
 """
 
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from kept.exchange import graph
-from kept.model import Alias, Conflict, Memory
+from kept.model import Alias, Conflict, Memory, Session
 from kept.text import djb2_fingerprint
 
 Files = Iterator[tuple[str, str]]
 NAME_CHARS = 60
 _PRAXIS_KINDS = "decision architecture pattern warning discovery error preference file_change task_progress".split()
+_PRAXIS_PRESETS = ("conservative", "balanced", "aggressive")
 _PRAXIS_NAMES = {"progress": "task_progress", "convention": "pattern"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _COLUMNS = ("ref", "kind", "status", "trust", "content", "tags", "files", "importance", "feedback", "created", "source")
 
 
-def markdown(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+class SessionFindings(Struct, frozen=True, kw_only=True):
+    """A session, and the memories that it left: its findings, and its summary."""
+
+    session: Session
+    findings: Sequence[Memory]
+    summary: str
+
+
+class StoreContent(Struct, frozen=True, kw_only=True):
+    """The live memories of a store, and everything else that some format has a place for.
+
+    `counts`: events of the journal by their action. `settings`: those of the project.
+    """
+
+    memories: Sequence[Memory]
+    conflicts: Sequence[Conflict] = ()
+    aliases: Sequence[Alias] = ()
+    sessions: Sequence[SessionFindings] = ()
+    counts: Mapping[str, int] = {}
+    compacted_at: datetime | None = None
+    auto_memory: bool = True
+    preset: str = "balanced"
+
+
+def markdown(content: StoreContent) -> Files:
     """One page: a heading for each kind, an item for each memory."""
+    memories = content.memories
     lines = ["# Memories", ""]
     for kind in dict.fromkeys(memory.kind for memory in memories):
         lines += [f"## {kind.replace('_', ' ').capitalize()}", ""]
@@ -38,8 +65,9 @@ def markdown(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliase
     yield "memories.md", "\n".join(lines)
 
 
-def obsidian(memories: Sequence[Memory], conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+def obsidian(content: StoreContent) -> Files:
     """A vault: a note for each memory, with properties; kinds, files and contradictions are links."""
+    memories, conflicts = content.memories, content.conflicts
     names = {memory.uid: f"{_file_name(memory.content)} ({memory.ref})" for memory in memories}
     against = _contradictions(conflicts, names)
     for memory in memories:
@@ -77,25 +105,60 @@ def _note(memory: Memory, contradictions: Iterable[str]) -> str:
     return f"---\n{properties}---\n\n{body}\n\n" + "\n".join(links) + "\n"
 
 
-def praxis(memories: Sequence[Memory], conflicts: Sequence[Conflict], aliases: Sequence[Alias]) -> Files:
-    """C4: a project.json, with the fingerprints of Praxis."""
+def praxis(content: StoreContent) -> Files:
+    """C3, C4: a project.json, with the fingerprints of Praxis; and the memory of each session that is asked for."""
+    memories = content.memories
     known = {memory.uid for memory in memories}
     document = {
         "version": 1,
         "entries": [_praxis_entry(memory) for memory in memories],
-        "aliases": {alias.word: alias.expands_to for alias in aliases if alias.expands_to},
-        "conflicts": [_praxis_conflict(one) for one in conflicts if {one.left, one.right} <= known],
-        "metadata": {
-            "createdAt": min((_milliseconds(memory.created_at) for memory in memories), default=0),
-            "lastCompactedAt": 0,
-            "totalPromotions": 0,
-            "totalEvictions": 0,
-            "totalAccesses": sum(memory.use_count for memory in memories),
-            "autoMemoryEnabled": True,
-            "configPreset": "balanced",
-        },
+        "aliases": {alias.word: alias.expands_to for alias in content.aliases if alias.expands_to},
+        "conflicts": [_praxis_conflict(one) for one in content.conflicts if {one.left, one.right} <= known],
+        "metadata": _praxis_metadata(content),
     }
-    yield "project.json", msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    yield "project.json", _json(document)
+    for one in content.sessions:
+        yield f"sessions/{one.session.name}.memory.json", _json(_praxis_session(one, known))
+
+
+def _praxis_metadata(content: StoreContent) -> dict[str, Any]:
+    """Return the counters, which are those of the journal, and the settings."""
+    return {
+        "createdAt": _milliseconds(min((memory.created_at for memory in content.memories), default=None)),
+        "lastCompactedAt": _milliseconds(content.compacted_at),
+        "totalPromotions": content.counts.get("promote", 0),
+        "totalEvictions": content.counts.get("evict", 0) + content.counts.get("expire", 0),
+        "totalAccesses": sum(memory.use_count for memory in content.memories),
+        "autoMemoryEnabled": content.auto_memory,
+        "configPreset": content.preset if content.preset in _PRAXIS_PRESETS else "conservative",
+    }
+
+
+def _json(document: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _praxis_session(one: SessionFindings, known: Collection[str]) -> dict[str, Any]:
+    session = one.session
+    parent = {} if session.parent is None else {"parentSessionId": session.parent}
+    return {
+        "version": 1,
+        "sessionId": session.name,
+        **parent,
+        "agentId": session.agent or "",
+        "findings": [_praxis_finding(memory, known) for memory in one.findings],
+        "summary": one.summary,
+        "createdAt": _milliseconds(session.started_at),
+        "finalizedAt": _milliseconds(session.finished_at),
+    }
+
+
+def _praxis_finding(memory: Memory, known: Collection[str]) -> dict[str, Any]:
+    entry = _praxis_entry(memory)
+    fields = ("id", "fingerprint", "content", "category", "importance", "confidence", "filePaths", "tags")
+    is_promoted = memory.uid in known
+    promoted = {"promotedToProjectMemory": is_promoted} | ({"promotedEntryId": memory.uid} if is_promoted else {})
+    return {name: entry[name] for name in fields} | promoted
 
 
 def _praxis_entry(memory: Memory) -> dict[str, Any]:
@@ -125,11 +188,12 @@ def _praxis_conflict(conflict: Conflict) -> dict[str, Any]:
     return {**pair, "detectedAt": detected, **resolved}
 
 
-def server_memory(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+def server_memory(content: StoreContent) -> Files:
     """The graph of the MCP server memory: its own memories as they were, the others as observations of their kind.
 
     Each file that another memory is about is an entity as well.
     """
+    memories = content.memories
     own = [memory for memory in memories if _is_of_graph(memory)]
     found = graph.graph_of(((memory.data or {}).get(graph.VALUE, {}), memory.content) for memory in own)
     others = _as_entities(memory for memory in memories if not _is_of_graph(memory))
@@ -151,12 +215,12 @@ def _is_of_graph(memory: Memory) -> bool:
     return memory.topic == graph.COLLECTION and bool(memory.data)
 
 
-def spreadsheet(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+def spreadsheet(content: StoreContent) -> Files:
     """A CSV table; a cell that a spreadsheet would take for a formula begins with an apostrophe."""
     page = io.StringIO()
     writer = csv.writer(page)
     writer.writerow(_COLUMNS)
-    for memory in memories:
+    for memory in content.memories:
         values = (
             memory.ref,
             memory.kind,
@@ -174,7 +238,7 @@ def spreadsheet(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _ali
     yield "memories.csv", page.getvalue()
 
 
-Exporter = Callable[[Sequence[Memory], Sequence[Conflict], Sequence[Alias]], Files]
+Exporter = Callable[[StoreContent], Files]
 EXPORTERS: Mapping[str, Exporter] = {
     "markdown": markdown,
     "obsidian": obsidian,
@@ -211,5 +275,5 @@ def _file_name(title: str) -> str:
     return " ".join(words.split())[:NAME_CHARS].strip(" .") or "note"
 
 
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
+def _milliseconds(at: datetime | None) -> int:
+    return 0 if at is None else int(at.timestamp() * 1000)

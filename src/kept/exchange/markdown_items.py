@@ -6,143 +6,45 @@ Read with markdown-it-py, whose tokens know their lines. Rule: examples in code 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
-from kept.exchange.items import CitedItem, ItemType, distinct, make, marked
-from kept.text import sentences
+from kept.exchange.items import CitedItem, distinct, make
+from kept.exchange.prose_rules import TextBlock, is_about_others, is_of_decision, item_of, joined_labels
 
 _RECORD_PATH = re.compile(r"(?:^|/)(?:adrs?|decisions?|rfcs?)(?:/|$)", re.IGNORECASE)
 _RECORD_NAME = re.compile(r"(?:adr[-_ ]?)?\d{3,4}[-_ ]", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?:adr[-\s]*)?\d{1,4}\s*[.:)\-–—]\s*", re.IGNORECASE)
-_DECISION_HEADING = re.compile(
-    r"\b(?:key |design |architecture )?decisions?(?: outcome)?\b|^choice$|^outcome$", re.IGNORECASE
-)
 _STATUS = re.compile(
     r"^(?:[-*\s]*\**status\**\s*[:\-]?\s*)?\W*(accepted|proposed|rejected|deprecated|superseded\b.*)", re.IGNORECASE
 )
-_CHOSE = re.compile(
-    r"\b(?:we|i|they)\s+(?:have\s+)?(?:chose|decided|picked|opted|settled|went with|agreed)\b"
-    r"|\b(?:was|were|is|are)\s+chosen (?:because|over|for|since|as|instead)\b|\binstead of\b.{0,60}\bbecause\b",
-    re.IGNORECASE,
-)
-_QUOTED = re.compile(r"[\"“][^\"“”]{1,200}[\"”]")  # a quotation or an example
 _ALERT = re.compile(r"^\[!(note|tip|important|warning|caution)\]\s*", re.IGNORECASE)
-_LED = re.compile(
-    r"^(?:⚠️?\s*)?(note|warning|caution|important|danger|attention|caveat|tip)s?\s*[:!–—]\s*", re.IGNORECASE
-)
-_TERM = re.compile(r"^(.{2,60}?)\s*(?::|[–—]|\s-\s)\s*(\S.*)$", re.DOTALL)
-_FIRM = re.compile(
-    r"\b(?:must(?: not)?|never|always|only ever|required to|is not allowed|are not allowed)\b", re.IGNORECASE
-)
-_CHECKBOX = re.compile(r"^\[([ xX])\]\s+")
-_HISTORY = re.compile(r"^(?:changelog|changes|history|news|releases?|licen[cs]e|contributors|authors)\b", re.IGNORECASE)
-
-
-class TextBlock(NamedTuple):
-    """A paragraph, list entry or table row: its plain text, and what stands in front in bold or code."""
-
-    text: str
-    line: int
-    headings: tuple[str, ...]
-    term: str
-    is_entry: bool
-    is_quote: bool
 
 
 def items_of(path: str, text: str) -> list[CitedItem]:
     """The items of a Markdown file. Raises ImportError without markdown-it-py."""
-    if _HISTORY.match(PurePosixPath(path).stem):
+    if is_about_others(path):
         return []
     title, blocks = _blocks(text)
     is_record = bool(_RECORD_PATH.search(path) or _RECORD_NAME.match(PurePosixPath(path).name))
     if is_record and title and (record := _record(title, blocks)):
-        return distinct([record, *(_item(block) for block in blocks if not _is_of_decision(block))])
-    return distinct(map(_item, blocks))
+        return distinct([record, *(item_of(block) for block in blocks if not is_of_decision(block))])
+    return distinct(map(item_of, joined_labels(blocks)))
 
 
 def _record(title: str, blocks: Sequence[TextBlock]) -> CitedItem | None:
     """The decision that a decision record is about."""
-    body = next(filter(_is_of_decision, blocks), None) or next((one for one in blocks if not _status(one)), None)
+    body = next(filter(is_of_decision, blocks), None) or next((one for one in blocks if not _status(one)), None)
     if body is None:
         return None
     status = next(filter(None, map(_status, blocks[:6])), "")
     is_over = status.lower().startswith(("rejected", "deprecated", "superseded"))
     content = f"{title}. {body.text}" + (f" ({status.strip().lower()})" if is_over else "")
-    return make("decision", _NUMBERED.sub("", title), _NUMBERED.sub("", content), body.line, 0.5 if is_over else 0.9)
+    return make("decision", _NUMBERED.sub("", content), body.line, 0.5 if is_over else 0.9)
 
 
 def _status(block: TextBlock) -> str:
     found = _STATUS.match(block.text)
     return found[1] if found else ""
-
-
-def _is_of_decision(block: TextBlock) -> bool:
-    return any(_DECISION_HEADING.search(heading) for heading in block.headings[1:])
-
-
-def _item(block: TextBlock) -> CitedItem | None:
-    """What a block is, by the first rule that fits."""
-    if any(_HISTORY.match(one) for one in block.headings[1:]):
-        return None
-    if box := _CHECKBOX.match(block.text):
-        return _made("task", block, block.text[box.end() :], 0.9) if box[1] == " " else None
-    return next((found for rule in _RULES for found in rule(block)), None)
-
-
-Found = Iterator[CitedItem | None]  # nothing: the rule does not fit; None: it fits, and the text says too little
-
-
-def _made(type: ItemType, block: TextBlock, content: str, confidence: float, title: str = "") -> CitedItem | None:
-    return make(type, title or content, content, block.line, confidence)
-
-
-def _marker(block: TextBlock) -> Found:
-    if (found := marked(block.text, block.line)) is not None:
-        yield found
-
-
-def _alert(block: TextBlock) -> Found:
-    if block.is_quote and (led := _ALERT.match(block.text)):
-        yield _led_note(block, led, 0.85)
-
-
-def _note(block: TextBlock) -> Found:
-    if led := _LED.match(block.text):
-        yield _led_note(block, led, 0.8)
-
-
-def _led_note(block: TextBlock, led: re.Match[str], confidence: float) -> CitedItem | None:
-    content = block.text[led.end() :]
-    return _made("note", block, content, confidence, title=f"{led[1].capitalize()}: {content}")
-
-
-def _decision(block: TextBlock) -> Found:
-    if chosen := _choice(block.text):
-        yield _made("decision", block, chosen, 0.7, title=block.headings[-1] if block.headings else "")
-    elif block.is_entry and _is_of_decision(block):
-        yield _made("decision", block, block.text, 0.8)
-
-
-def _definition(block: TextBlock) -> Found:
-    if block.term and (defined := _TERM.match(block.text)) and defined[1].strip() == block.term:
-        yield _made("entity", block, block.text, 0.6, title=block.term)
-
-
-def _claim(block: TextBlock) -> Found:
-    firm = [one for one in sentences(block.text) if _FIRM.search(one) and 20 <= len(one) <= 300]
-    if firm and not block.text.endswith((":", "?")):
-        yield _made("claim", block, firm[0], 0.6)
-
-
-# Tried in this order.
-_RULES = (_marker, _alert, _note, _decision, _definition, _claim)
-
-
-def _choice(text: str) -> str:
-    """What a text says was chosen, from that sentence on, since the reason follows; "" if nothing was."""
-    said = sentences(text)
-    at = next((n for n, one in enumerate(said) if _CHOSE.search(_QUOTED.sub("", one))), None)
-    return "" if at is None else " ".join(said[at:])
 
 
 def _blocks(text: str) -> tuple[str, list[TextBlock]]:
@@ -190,7 +92,10 @@ class _Reading:
             self._row.append(token)
         else:
             is_entry, is_quote = self._depths["list_item"] > 0, self._depths["blockquote"] > 0
-            block = TextBlock(_plain(token), _line(token), self._names, _term(token), is_entry, is_quote)
+            text = _plain(token)
+            alert = _ALERT.match(text) if is_quote else None
+            text, lead = (text[alert.end() :], alert[1].capitalize()) if alert else (text, "")
+            block = TextBlock(text, _line(token), self._names, _term(token), is_entry, is_quote, lead)
             self.blocks.append(block)
 
     @property
@@ -206,7 +111,7 @@ def _row(cells: Sequence[Any], line: int, headings: tuple[str, ...]) -> Iterator
     """A row of a table whose first cell is a name in code or bold: a definition."""
     said = [_plain(cell) for cell in cells]
     if len(said) >= 2 and (term := _term(cells[0])) and term == said[0] and said[-1]:
-        yield TextBlock(f"{term}: {'; '.join(one for one in said[1:] if one)}", line, headings, term, False, False)
+        yield TextBlock(f"{term}: {'; '.join(one for one in said[1:] if one)}", line, headings, term)
 
 
 def _plain(token: Any) -> str:

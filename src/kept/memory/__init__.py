@@ -6,7 +6,7 @@ Every method builds the request of its verb and performs it; `verbs/` declares e
 through `look`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from kept.memory import verbs
+from kept.memory.awaited import awaited
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
 from kept.memory.signals import Subscriber
 from kept.memory.verbs import A, Q, perform
@@ -40,14 +41,15 @@ if TYPE_CHECKING:
     from kept.memory.imports import ImportedTranscript
     from kept.memory.judging import Addition, JudgeList, Judgement
     from kept.memory.look import Look
-    from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Vectors
+    from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Team, Vectors
     from kept.memory.narratives import ListedNarrative, Narrative
-    from kept.memory.read import ListStatus
+    from kept.memory.read import ListStatus, Page
     from kept.memory.receipts import Explained
     from kept.memory.sessions import OpenSession
     from kept.memory.share import Shared
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import UpkeepReport
+    from kept.memory.verbs.change import One
     from kept.memory.verbs.declare import Verb
     from kept.recall import RecallScope
 
@@ -63,6 +65,22 @@ class Kept:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"<kept.Kept: {self._context.spaces.project_name() or self._context.spaces.kind}>"
+
+    def __len__(self) -> int:
+        return verbs.read.count(self._context)
+
+    def __bool__(self) -> bool:
+        """Return True: a memory without memories is there all the same."""
+        return True
+
+    def __iter__(self) -> Iterator[Memory]:
+        return verbs.read.every(self._context)
+
+    def __contains__(self, ref: object) -> bool:
+        return verbs.read.is_there(self._context, ref)
 
     def close(self) -> None:
         """Close the files. Closing twice is allowed."""
@@ -113,6 +131,7 @@ class Kept:
         topic: str | None = None,
         source: Source | None = None,
         key: str | None = None,
+        data: Mapping[str, Any] | None = None,
         session: str | None = None,
         also: Sequence[str] = (),
         replaces: Sequence[Ref] = (),
@@ -121,7 +140,8 @@ class Kept:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why.
 
         `also` are other words to find it by, `replaces` the memories that it ends, and `check` a file, symbol
-        or command that shows whether it still holds; it is shown, and never run.
+        or command that shows whether it still holds; it is shown, and never run. `data` are values of your program to
+        keep with it; `list` and `recall` can filter by them.
         """
         asked = verbs.remember.Remember(
             content=content,
@@ -138,6 +158,7 @@ class Kept:
             session=session,
             source=source,
             key=key,
+            data=data,
         )
         return perform(self._context, verbs.remember.REMEMBER, asked)
 
@@ -167,6 +188,7 @@ class Kept:
         all_projects: bool = False,
         agent: str | None = None,
         floor: str | None = None,
+        data: Mapping[str, Any] | None = None,
     ) -> Recalled:
         """Find the memories that best match a few key words, with scores and reasons. Any text is a valid query.
 
@@ -198,6 +220,7 @@ class Kept:
             all_projects=bool(all_projects),
             agent=agent,
             floor=floor,
+            data=data,
         )
         return perform(self._context, verbs.recall.RECALL, asked)
 
@@ -221,11 +244,13 @@ class Kept:
         files: Sequence[str] = (),
         trusts: Sequence[Trust] = (),
         session: str | None = None,
-    ) -> Memories:
+        data: Mapping[str, Any] | None = None,
+    ) -> "Page":
         """List memories, newest first: the project's, then global ones. `after` is the last ref of the previous page.
 
         `status` None lists live memories; "archived" and "forgotten" list those. `agent` and `session`: only
-        memories that this agent wrote, or that come from this session.
+        memories that this agent wrote, or that come from this session. `data`: only with these values. The case of
+        tags does not matter. `has_more` of the answer says that the limit was reached; `for one in memory` has none.
         """
         asked = verbs.read.ListMemories(
             kinds=several(kinds),
@@ -237,6 +262,7 @@ class Kept:
             after=after,
             agent=agent,
             session=session,
+            data=data,
         )
         return perform(self._context, verbs.read.LIST, asked)
 
@@ -354,9 +380,13 @@ class Kept:
         )
         return perform(self._context, verbs.change.REVISE, asked)
 
-    def pin(self, ref: Ref) -> Memory:
-        """Put this memory into every briefing."""
-        return perform(self._context, verbs.change.PIN, verbs.change.One(ref=ref))
+    @overload  # a string is one ref, although it is iterable
+    def pin(self, ref: Ref) -> Memory: ...  # type: ignore[overload-overlap]
+    @overload  # a string is one ref, although it is iterable
+    def pin(self, ref: Iterable[Ref]) -> Memories: ...
+    def pin(self, ref: Ref | Iterable[Ref]) -> Memory | Memories:
+        """Put this memory, or these, into every briefing."""
+        return self._each(verbs.change.PIN, ref)
 
     def guard(self, ref: Ref, mode: GuardMode) -> CallGuard:
         """Refuse tool calls that this memory concerns, once each (`stop`), or only tell it there (`tell`)."""
@@ -366,13 +396,29 @@ class Kept:
         """End a pin. The memory stays confirmed."""
         return perform(self._context, verbs.change.UNPIN, verbs.change.One(ref=ref))
 
-    def forget(self, ref: Ref) -> Memory:
-        """Hide a memory from every search, scope and export. `restore` or `undo` brings it back."""
-        return perform(self._context, verbs.change.FORGET, verbs.change.One(ref=ref))
+    @overload
+    def forget(self, ref: Ref) -> Memory: ...  # type: ignore[overload-overlap]
+    @overload
+    def forget(self, ref: Iterable[Ref]) -> Memories: ...
+    def forget(self, ref: Ref | Iterable[Ref]) -> Memory | Memories:
+        """Hide a memory, or several, from every search, scope and export. `restore` or `undo` brings all back."""
+        return self._each(verbs.change.FORGET, ref)
 
-    def restore(self, ref: Ref) -> Memory:
-        """Bring an archived or forgotten memory back, with the status it had."""
-        return perform(self._context, verbs.change.RESTORE, verbs.change.One(ref=ref))
+    @overload
+    def restore(self, ref: Ref) -> Memory: ...  # type: ignore[overload-overlap]
+    @overload
+    def restore(self, ref: Iterable[Ref]) -> Memories: ...
+    def restore(self, ref: Ref | Iterable[Ref]) -> Memory | Memories:
+        """Bring an archived or forgotten memory back, or several, with the status they had."""
+        return self._each(verbs.change.RESTORE, ref)
+
+    def _each(self, verb: "Verb[One, Memory]", ref: Ref | Iterable[Ref]) -> Memory | Memories:
+        """Change one memory, or several in one group of the journal. A ref that names none changes nothing."""
+        if isinstance(ref, int | str) or not isinstance(ref, Iterable):
+            return perform(self._context, verb, verbs.change.One(ref=ref))
+        refs = [str(self._context.find(one)[1].ref) for one in ref]
+        with self.together():
+            return [perform(self._context, verb, verbs.change.One(ref=one)) for one in refs]
 
     @overload  # a string is one ref, although it is iterable
     def erase(self, ref: "Erasable") -> Receipt: ...  # type: ignore[overload-overlap]
@@ -436,14 +482,19 @@ class Kept:
         *,
         keep: Sequence[int] = (),
         drop: Sequence[int] = (),
+        wrong: Sequence[int] = (),
         rewrite: Mapping[int, str] | None = None,
         add: "Sequence[Addition]" = (),
     ) -> "Judgement":
-        """Settle a list of `proposals` by its code: which statements hold, which go, and how they should read."""
+        """Settle a list of `proposals` by its code: which statements hold, which go, and how they should read.
+
+        `wrong` ones go as well, and are refused if they come back.
+        """
         asked = verbs.judge.Judge(
             list=list,
             keep=tuple(keep),
             drop=tuple(drop),
+            wrong=tuple(wrong),
             rewrite={str(number): said for number, said in (rewrite or {}).items()},
             add=tuple(add),
         )
@@ -452,7 +503,7 @@ class Kept:
     # Sessions, tasks, narratives
 
     def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
-        """Open the session with that id, or begin a new one. What is remembered until its end names it as source."""
+        """Open the session with that id, or begin a new one. `session.remember` names it as the source of a memory."""
         return verbs.sessions.open_for_more(self._context, id, agent=agent, parent=parent)
 
     def sessions(self, *, limit: int | None = None, after: str | None = None, newest_first: bool = False) -> Sessions:
@@ -542,6 +593,48 @@ class Kept:
 
         return Documents(self._context, collection, source=source)
 
+    # The same verbs for `async` programs, each in a worker thread
+
+    aremember = awaited(remember)
+    aremember_many = awaited(remember_many)
+    arecall = awaited(recall)
+    awhy = awaited(why)
+    aget = awaited(get)
+    alist = awaited(list)
+    abriefing = awaited(briefing)
+    ashare = awaited(share)
+    astatus = awaited(status)
+    areinforce = awaited(reinforce)
+    ademote = awaited(demote)
+    arevise = awaited(revise)
+    apin = awaited(pin)
+    aunpin = awaited(unpin)
+    aguard = awaited(guard)
+    aforget = awaited(forget)
+    arestore = awaited(restore)
+    aerase = awaited(erase)
+    apromote = awaited(promote)
+    ahistory = awaited(history)
+    aundo = awaited(undo)
+    aconflicts = awaited(conflicts)
+    aresolve = awaited(resolve)
+    aproposals = awaited(proposals)
+    ajudge = awaited(judge)
+    asession = awaited(session)
+    asessions = awaited(sessions)
+    aimport_transcripts = awaited(import_transcripts)
+    atask = awaited(task)
+    atasks = awaited(tasks)
+    anarratives = awaited(narratives)
+    aupkeep = awaited(upkeep)
+    aclose = awaited(close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        await self.aclose()
+
     # Namespaces
 
     @cached_property
@@ -571,6 +664,11 @@ class Kept:
     def pauses(self) -> "Pauses":
         """Automatic capture and injection: pause, resume, status."""
         return self._namespaces.pauses
+
+    @property
+    def team(self) -> "Team":
+        """Memories shared through a git ref of the repository's remote: share, unshare, push, pull, trust, status."""
+        return self._namespaces.team
 
     @property
     def vectors(self) -> "Vectors":

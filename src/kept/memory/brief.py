@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -49,8 +49,12 @@ from kept.settings import SEED_PROFILES, Settings
 from kept.tables import BRIEFING_SHARES
 from kept.writing.redact import redact
 
+if TYPE_CHECKING:
+    from kept.memory.past import Back
+
 SUBAGENT_LINES = 3
 StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without lines that no longer hold
+BackAt = Callable[[Context, Storages, datetime], "Back"]
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
 PAUSED = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
@@ -96,15 +100,17 @@ def briefing(
     *,
     on_new_session: NewSession | None = None,
     still_told: StillTold | None = None,
+    back_at: BackAt | None = None,
 ) -> Briefing:
     """Return the briefing asked for. Failures are named in its `error`; only an invalid argument raises.
 
     `on_new_session` is called first if the session is not known here. `still_told` checks a summary before it is told.
+    `back_at` takes the spaces back to the moment of `as_of`.
     """
     situation, order = _situation(context, request), _order(context, request)
     try:
-        if request.as_of is not None:
-            return _brief_as_of(context, situation, order, request.as_of, still_told)
+        if request.as_of is not None and back_at is not None:
+            return _brief_as_of(situation, order, back_at(context, context.readable(), request.as_of), still_told)
         return _brief(context, situation, order, request.delivery, still_told, on_new_session)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
@@ -174,7 +180,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         floor=request.floor,
         is_turn=request.is_turn,
         is_judged=context.has_judge,
-        look=CodeView(context),
+        look=CodeView(context) if request.as_of is None else lambda _: UNKNOWN,  # the files of then are not here
     )
     return situation if request.delivery is None else _unasked(situation, context, request.delivery)
 
@@ -225,7 +231,7 @@ def _brief(
     briefing = compose(told.material, order)
     if delivery is not None:
         briefing = as_delivered(briefing, told)
-    shown = [entry.memory for section in briefing.sections for entry in section.entries]
+    shown = _shown_in(briefing)
     settled = [memory for memory in shown if memory.status != "candidate"]  # a use would confirm a candidate
     used = read.used_by(context, told.question, settled, now, session=situation.session, since=told.since)
     receipt = None
@@ -234,23 +240,23 @@ def _brief(
     if situation.prompt:
         context.signals.tell_search(situation.prompt, len(shown))
     context.tell_read(shown)
-    if situation.has_prompt:
-        read.note_latency(context, told.recalled, storages)
     read.after_recall(context, receipt)
     return replace(briefing, receipt=receipt)
 
 
-def _brief_as_of(
-    context: Context, situation: Situation, order: Order, as_of: datetime, still_told: StillTold | None
-) -> Briefing:
+def _brief_as_of(situation: Situation, order: Order, back: "Back", still_told: StillTold | None) -> Briefing:
     """Write the briefing from the memory of that moment. Nothing is noted."""
+    context, then, at = back
     if (refusal := _refusal(context, situation, order)) is not None:
         return refusal
-    past, then, at = read.back_at(context, context.readable(), as_of)
-    told = gather(past, situation, then, at, still_told=still_told)
+    told = gather(context, situation, then, at, still_told=still_told)
     briefing = compose(told.material, order)
-    context.tell_read([entry.memory for section in briefing.sections for entry in section.entries])
+    context.tell_read(_shown_in(briefing))
     return briefing
+
+
+def _shown_in(briefing: Briefing) -> list[Memory]:
+    return [entry.memory for section in briefing.sections for entry in section.entries]
 
 
 def _refusal(context: Context, situation: Situation, order: Order) -> Briefing | None:
@@ -270,7 +276,7 @@ def _noted(
     used: Sequence[Memory],
 ) -> str | None:
     """Save the receipt of a briefing and return its name."""
-    body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.cold_mark(context)
+    body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.slow_mark(context)
     named = _named(told)
     if delivery is not None:
         body |= delivery_note(context, delivery, briefing.text, shown) | _marks_note(told, briefing)
@@ -473,13 +479,14 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing, *, with_m
 
 def memory_line(memory: Memory, standing: Standing = UNKNOWN) -> str:
     """Return a memory as a briefing in plain text shows it: no content can pass for another memory."""
-    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch)
+    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch, until=standing.until)
     return render_entry(entry, "", "text")
 
 
 def hit_line(hit: Hit) -> str:
-    """Return a hit the same way, with the notes on its code."""
-    return render_entry(Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch), "", "text")
+    """Return a hit the same way, with the notes on its code and until when it held."""
+    entry = Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch, until=hit.until)
+    return render_entry(entry, "", "text")
 
 
 def entry_line(entry: Entry) -> dict[str, Any]:

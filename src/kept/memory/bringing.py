@@ -8,7 +8,7 @@ forgotten. A statement that cannot be taken in is counted with its reason.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -22,11 +22,13 @@ from kept.exchange import graph, portable
 from kept.exchange.importers import BEGINNING, MOST_BYTES, Importer, recognised
 from kept.exchange.importers import BY_NAME as BY_NAME
 from kept.exchange.importers.foreign import Brought, BroughtStatement, ForeignConflict
+from kept.exchange.importers.hosts import HOSTS
 from kept.exchange.portable import piece_of
 from kept.exchange.specstory import MARK
 from kept.journal import IMPORT
-from kept.memory import write
+from kept.memory import imports, knowledge, library, store, write
 from kept.memory.context import Context
+from kept.memory.host_notes import belongs_here
 from kept.memory.joiner import Joiner, JoinOptions
 from kept.model import Alias, Conflict, Draft, Memory, Receipt, Record, Source, Task, replace
 from kept.ports import ANYWHERE, Stamp, Transaction
@@ -34,7 +36,9 @@ from kept.projects.files import check_session_name, explained, read_regular, sho
 from kept.writing import pipeline
 from kept.writing.redact import redact, redact_draft
 
+HOST_OF_FORMAT = {host.format: host.name for host in HOSTS}  # agents whose notes are read as they change
 BATCH = 500
+MOST_LEFT_OUT = 100  # files that are named
 MOST_NAMED = 8  # projects of another program in an error
 # Fields that a record of each program's transcripts has.
 _RECORDS = (
@@ -47,7 +51,7 @@ Progress = Callable[[int, int], None]
 
 
 class BroughtIn(Struct, kw_only=True):
-    """The result of an import, counted. `unread` names what could not be read, a sentence each."""
+    """The result of an import, counted. `unread` names parts that could not be read, `left_out` those that were not."""
 
     format: str
     files: int = 0
@@ -58,8 +62,11 @@ class BroughtIn(Struct, kw_only=True):
     tasks: int = 0
     aliases: int = 0
     conflicts: int = 0
+    sessions: int = 0
+    messages: int = 0
     elsewhere: int = 0  # statements of other projects, which are left out
     unread: list[str] = []
+    left_out: list[str] = []  # on purpose: headers, indexes, files of the program that are no memories
     failed: list[str] = []
     dry_run: bool = False
 
@@ -121,7 +128,7 @@ def bring_in(
     A file that cannot be read is listed in `failed`, and the others are taken in. Raises InvalidInput when there is
     nothing at all.
     """
-    done = BroughtIn(format=importer.name, refused={}, unread=[], failed=[], dry_run=dry_run)
+    done = BroughtIn(format=importer.name, refused={}, unread=[], left_out=[], failed=[], dry_run=dry_run)
     brought = _read_all(importer, path, done)
     if not brought and not done.failed and not done.unread:
         raise InvalidInput(
@@ -130,12 +137,16 @@ def bring_in(
         )
     brought.statements = sorted(_of_project(context, brought.statements, from_project, done), key=_when)
     _Bringer(context, importer.name, done, confirm=confirm).bring(brought, progress)
+    _bring_sessions(context, importer, path, brought, done)
+    if not dry_run and any(one.draft.scope == "items" for one in brought.statements):
+        library.write_items_json(context, context.owned())
     return done
 
 
 def _read_all(importer: Importer, path: Path, done: BroughtIn) -> Brought:
     """Everything that the files at a path bring."""
-    brought = Brought(statements=[], tasks=[], aliases={}, disagreements=[], unread=done.unread)
+    brought = Brought(statements=[], tasks=[], aliases={}, disagreements=[], dialogues=[], settings={})
+    brought.unread, brought.left_out = done.unread, done.left_out
     for file in importer.files(path):
         try:
             one = _read(importer, file)
@@ -144,13 +155,26 @@ def _read_all(importer: Importer, path: Path, done: BroughtIn) -> Brought:
                 raise
             done.failed.append(f"{shown(file)}: {error}")
             continue
-        done.files += 1
-        brought.statements += one.statements
-        brought.tasks += one.tasks
-        brought.aliases |= one.aliases
-        brought.disagreements += one.disagreements
-        done.unread += one.unread
+        done.files += bool(one)
+        brought.add(one)
+    others = importer.left_out(path)
+    done.left_out += [f"{name} is no memory file" for name in others[:MOST_LEFT_OUT]]
+    done.left_out += [f"{len(others) - MOST_LEFT_OUT:,} more files"] if len(others) > MOST_LEFT_OUT else []
     return brought
+
+
+def _bring_sessions(context: Context, importer: Importer, path: Path, brought: Brought, done: BroughtIn) -> None:
+    """Import the dialogues of notes, and the transcripts in Brain's layout, as sessions."""
+    transcripts = sorted(path.glob("**/sessions/*.jsonl")) if importer.name == "brain" and path.is_dir() else []
+    if done.dry_run:
+        done.sessions = len(brought.dialogues) + len(transcripts)
+        return
+    said = [imports.import_dialogue(context, importer.name, one) for one in brought.dialogues]
+    if transcripts:
+        said += imports.import_transcripts(context, importer.name, transcripts, imports.HowToImport(), progress=None)
+    done.sessions = sum(bool(one.added) for one in said)
+    done.messages = sum(one.added for one in said)
+    done.unread += [f"{Path(one.path).name}: {one.failed}" for one in said if one.failed]
 
 
 def _of_project(
@@ -161,7 +185,7 @@ def _of_project(
     name = name or (folder.name if folder is not None else None)
     if name is None:
         return list(statements)
-    own = [one for one in statements if not one.project or _is_within(one.project, name)]
+    own = [one for one in statements if _is_own(context, one, name)]
     done.elsewhere = len(statements) - len(own)
     if statements and not own:
         raise _nothing_of(name, statements)
@@ -169,11 +193,18 @@ def _of_project(
 
 
 def _nothing_of(name: str, statements: Sequence[BroughtStatement]) -> InvalidInput:
-    known = Counter(one.project for one in statements).most_common(MOST_NAMED)
+    known = Counter(one.project or one.belongs for one in statements).most_common(MOST_NAMED)
     return InvalidInput(
         f"Nothing in it is of the project {name!r}.",
         hint=f"Name one with --from-project: {', '.join(f'{one} ({number:,})' for one, number in known)}.",
     )
+
+
+def _is_own(context: Context, one: BroughtStatement, name: str) -> bool:
+    """Return True for a statement of this project, or of the one with that name where it was."""
+    if one.belongs:
+        return one.belongs == name or belongs_here(context, one.belongs)
+    return not one.project or _is_within(one.project, name)
 
 
 def _is_within(project: str, name: str) -> bool:
@@ -218,8 +249,18 @@ class _Bringer:
         self._uids: dict[str, str] = {}  # id elsewhere → uid here
 
     def bring(self, brought: Brought, progress: Progress | None) -> None:
-        statements = brought.statements
         stamp = None if self._done.dry_run else self._context.stamp()
+        self._bring_statements(brought.statements, stamp, progress)
+        if stamp is None:
+            self._done.tasks, self._done.aliases = len(brought.tasks), len(brought.aliases)
+        elif brought.tasks or brought.aliases or brought.disagreements:
+            self._join_others(brought, stamp)
+        self._apply_settings(brought.settings)
+
+    def _bring_statements(
+        self, statements: Sequence[BroughtStatement], stamp: Stamp | None, progress: Progress | None
+    ) -> None:
+        """Store statements in batches; without a stamp only count them."""
         known: set[str] = set()
         for start in range(0, len(statements), BATCH):
             batch = list(self._keyed(statements[start : start + BATCH]))
@@ -229,13 +270,18 @@ class _Bringer:
                 self._remember(batch, stamp)
             if progress is not None:
                 progress(min(start + BATCH, len(statements)), len(statements))
-        if stamp is None:
-            self._done.tasks, self._done.aliases = len(brought.tasks), len(brought.aliases)
-        elif brought.tasks or brought.aliases or brought.disagreements:
-            self._join_others(brought, stamp)
+
+    def _apply_settings(self, settings: Mapping[str, str]) -> None:
+        """Set what the other program had set, if a person vouches for it; else name it."""
+        for name, value in settings.items():
+            if self._is_vouched_for and not self._done.dry_run:
+                store.configure(self._context, name, value)
+            else:
+                self._done.left_out.append(f"the setting {name} = {value}; `kept config set {name} {value}` sets it")
 
     def _remember(self, batch: Sequence[tuple[BroughtStatement, Draft]], stamp: Stamp) -> None:
-        receipts = write.remember_many(self._context, [draft for _, draft in batch], stamp=stamp)
+        uids = [statement.uid for statement, _ in batch]
+        receipts = write.remember_many(self._context, [draft for _, draft in batch], stamp=stamp, uids=uids)
         pairs = [(statement, receipt) for (statement, _), receipt in zip(batch, receipts, strict=True)]
         for statement, receipt in pairs:
             self._count(statement, receipt)
@@ -244,7 +290,7 @@ class _Bringer:
     def _keyed(self, statements: Sequence[BroughtStatement]) -> Iterator[tuple[BroughtStatement, Draft]]:
         """Each statement with its draft, redacted, and with the key by which it is known again."""
         for statement in statements:
-            draft = _with_safe_names(statement.draft)
+            draft = _with_signature(_with_safe_names(statement.draft))
             try:
                 safe = redact_draft(draft, email=self._rules.redact_email, allow=self._rules.allow)
             except InvalidInput:
@@ -292,8 +338,9 @@ class _Bringer:
 
     def _complete(self, stored: Sequence[tuple[BroughtStatement, Receipt]], stamp: Stamp) -> None:
         """Add what a draft cannot say: how often it was used elsewhere, and, for a person, that it is confirmed."""
-        new = [(one, got.memory) for one, got in stored if got.memory is not None and _is_new(got)]
-        changes = [(one, memory) for one, memory in new if one.use_count or one.last_used_at or self._confirm]
+        kept = [(one, got.memory) for one, got in stored if got.memory is not None and self._is_to_complete(got)]
+        self._name_pins([one for one, _ in kept])
+        changes = [(one, memory) for one, memory in kept if one.use_count or one.last_used_at or self._confirm]
         if not changes:
             return
 
@@ -302,14 +349,29 @@ class _Bringer:
                 current = tx.get(Memory, memory.id)
                 if current is None or current.is_archived:
                     continue
-                changed = replace(current, use_count=one.use_count, last_used_at=one.last_used_at)
-                if self._is_vouched_for:
-                    status = one.status if one.status in ("confirmed", "pinned") else "confirmed"
-                    changed = replace(changed.vouched_for(), status=status, verified_at=tx.stamp.at)
+                changed = self._completed(current, one, tx.stamp.at)
                 if changed != current:
                     tx.put(changed, self._action)
 
         self._context.write(self._context.owned(), work, stamp=stamp)
+
+    def _name_pins(self, statements: Sequence[BroughtStatement]) -> None:
+        pins = sum(one.status == "pinned" for one in statements)
+        if pins and not self._is_vouched_for:
+            self._done.left_out.append(f"{pins} pinned: candidates until you import them with --confirm")
+
+    def _completed(self, memory: Memory, one: BroughtStatement, at: datetime) -> Memory:
+        used = max(memory.use_count, one.use_count)
+        changed = replace(memory, use_count=used, last_used_at=memory.last_used_at or one.last_used_at)
+        if not self._is_vouched_for:
+            return changed
+        status = one.status if one.status in ("confirmed", "pinned") else "confirmed"
+        return replace(changed.vouched_for(), status=status, verified_at=at)
+
+    def _is_to_complete(self, receipt: Receipt) -> bool:
+        """Return True for a new memory; and for one of an earlier import that a person vouches for now."""
+        is_known = receipt.reason == "already_stored" and self._is_vouched_for
+        return (_is_new(receipt) or is_known) and receipt.memory is not None and not receipt.memory.is_cited
 
     @property
     def _is_vouched_for(self) -> bool:
@@ -353,6 +415,15 @@ class _Bringer:
         if left is not None and right is not None and left != right:
             at = one.detected_at or now
             yield Conflict(left=left, right=right, type=one.type, detected_at=at, resolved_at=one.resolved_at)
+
+
+def _with_signature(draft: Draft) -> Draft:
+    """Return the draft; a failure gets the signature of its error."""
+    failure = (draft.data or {}).get("failure")
+    message = failure.get("message") if isinstance(failure, dict) else None
+    if not isinstance(message, str) or not message.strip():
+        return draft
+    return replace(draft, data={**(draft.data or {}), "signature": knowledge.signature_of(message)})
 
 
 def _with_safe_names(draft: Draft) -> Draft:

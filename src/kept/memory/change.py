@@ -4,18 +4,18 @@ Each verb finds the memory, changes it in one transaction (`Context.change`, `Co
 Rule: a memory is changed as it is inside the transaction, not as it was when it was found.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from kept import worth
 from kept.errors import InvalidInput
 from kept.memory import guards, trust
-from kept.memory.context import Context, Ref, as_it_is
+from kept.memory.context import Context, Ref, as_it_is, by_uid
 from kept.memory.session_summary import leave_out
 from kept.memory.standing import held_again
 from kept.memory.write import check_not_cited
-from kept.model import Memory, RejectedAs, replace
+from kept.model import Memory, RejectedAs, Rejection, replace
 from kept.ports import Transaction
 from kept.tables import PRESETS
 from kept.writing import admit, pipeline
@@ -125,6 +125,24 @@ def put_away(tx: Transaction, memory: Memory, rejects: RejectedAs | None, action
     if rejects is not None:
         reject(tx, memory, rejects)
     return gone
+
+
+def rejected_since(tx: Transaction, rejection: Rejection) -> Memory | None:
+    """Return the live memory that a rejection is about, if it has not changed since: it comes from elsewhere."""
+    memory = by_uid(tx, rejection.memory)
+    if memory is None or memory.is_archived or memory.fingerprint != rejection.fingerprint:
+        return None
+    return memory if memory.updated_at <= rejection.at else None
+
+
+def reject_again(tx: Transaction, rejections: Sequence[Rejection]) -> None:
+    """Carry rejections over into a store that does not know them, and put away the memories that they are about."""
+    known = {one.memory for one in tx.all(Rejection)}
+    for one in rejections:
+        if one.memory not in known:
+            tx.add(replace(one, id=0), "reject")
+        if (memory := rejected_since(tx, one)) is not None:
+            put_away(tx, memory, None)
 
 
 def restore(context: Context, ref: Ref) -> Memory:

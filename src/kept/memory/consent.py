@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from kept import access
-from kept.model import REDACT, Memory, Record
+from kept.model import REDACT, Memory, Record, Rejection
 from kept.ports import R, Stamp, Storage, Transaction
 from kept.text import visible
 
@@ -128,7 +128,12 @@ class Watched:
     def effects(self) -> list[Effect]:
         """The effects that a person has to agree to, in the order in which the records were touched."""
         # Also those that leave a record as it is: an undo that finds nothing to do still marks a change as undone.
-        return [one for one in self._effects.values() if not _goes_unasked(one)]
+        return [one for one in self._effects.values() if not _goes_unasked(one) and not self._is_part_of_another(one)]
+
+    def _is_part_of_another(self, effect: Effect) -> bool:
+        """Return True for the rejection of a memory that the same call forgets or restores: one question will do."""
+        record = effect.before or effect.after
+        return isinstance(record, Rejection) and record.memory in self._effects
 
     def add(self, record: R, action: str) -> R:
         added = self._tx.add(record, action)

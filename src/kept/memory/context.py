@@ -10,6 +10,8 @@ import time
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -37,7 +39,7 @@ from kept.model import (
 )
 from kept.ports import ANYWHERE, Clock, Distant, Embedder, R, Reader, Stamp, Storage, Transaction
 from kept.settings import SEED_PROFILES, Settings
-from kept.storage.shared import random_hex
+from kept.storage.shared import every, random_hex
 from kept.tables import PRESETS
 
 if TYPE_CHECKING:
@@ -52,8 +54,11 @@ if TYPE_CHECKING:
 
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
 
+MOST_SPEAKING = 8  # sessions of one opened memory that are compared with a memory that names none
+
 NARRATIVE = "narrative"  # the note that names the one under way
 ERASING = "erase/files"  # the note of files that are not clean yet after an erasure
+SHARED = "team/shared/"  # + uid: the note of a memory shared with teammates, and the change that shared it
 
 Ref = int | str
 Confirm = Callable[[str], bool]
@@ -68,6 +73,10 @@ Sessions = list[Session]
 Tasks = list[Task]
 
 T = TypeVar("T")
+
+
+# The stamp of changes that belong together, and the memory they are made in: of this thread or task alone.
+_TOGETHER: "ContextVar[tuple[Context, Stamp] | None]" = ContextVar("together", default=None)
 
 
 class Comparer(NamedTuple):
@@ -96,13 +105,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     judge: "Judge | None" = None  # of a program: settles the findings of each session as it ends
     summarizer: "Summarizer | None" = None
     signals: Signals = field(default_factory=Signals)
-    held: Stamp | None = None  # of changes that belong together
     seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
     followed: set[str] = field(default_factory=set)  # spaces whose anchors know the place of the project
     at_close: list[Callable[[], None]] = field(default_factory=list)
     latencies: "Latencies | None" = None  # how long the last recalls took, once there was one
     tend: "Callable[[Context], None] | None" = None  # a little upkeep after a recall, where that is due
-    running: "OpenSession | None" = None  # the session that was last begun or spoken in here, until it is finished
+    speaking: "dict[str, OpenSession]" = field(default_factory=dict)  # the last sessions begun or spoken in here
 
     @cached_property
     def narrative(self) -> str | None:
@@ -245,10 +253,10 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Return the memory and its storage if the actor may read it. Raises NotFound."""
         wanted = ids.parse_ref(ref)
         for storage in self.readable():
-            if wanted.uid is None and (storage.space == GLOBAL) != wanted.is_global:
+            if wanted.id and (storage.space == GLOBAL) != wanted.is_global:
                 continue
             with storage.reading() as reader:
-                memory = reader.get(Memory, wanted.id) if wanted.uid is None else by_uid(reader, wanted.uid)
+                memory = by_ref(reader, wanted)
             if memory is not None:
                 return storage, memory
         raise NotFound(f"There is no memory {wanted}.", hint="`kept list` shows what there is.")
@@ -305,19 +313,27 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
         It changes nothing before it has called `settle`. The clock stands still, so that each run asks the same.
         """
-        far = next((storage for storage in storages if isinstance(storage, Distant)), None)
+        far = next((storage for storage in storages if isinstance(storage, Distant) and storage.is_far), None)
         if far is None or get_ident() in self.still:
             return work()
         self.still[get_ident()] = self.now()
+        latencies, knows_narrative = self.latencies, "narrative" in vars(self)
+
+        def run() -> T:
+            self.latencies = copy(latencies)  # nothing that an earlier run has noted or guessed counts
+            if not knows_narrative:
+                vars(self).pop("narrative", None)
+            return work()
+
         try:
-            return far.in_rounds(work)
+            return far.in_rounds(run)
         finally:
             del self.still[get_ident()]
 
     def stamp(self, undoes: str | None = None, *, shared: bool = False) -> Stamp:
         """Who changes something, when, and as which group of the journal. `shared`: also global memory is changed."""
-        if self.held is not None and undoes is None:
-            return self.held
+        if undoes is None and (held := self.held) is not None:
+            return held
         group, project = random_hex(8), self.spaces.project() if shared else None
         if project is not None:  # so that undo can tell which of two changes, in two journals, was the later one
             with project.reading() as reader:
@@ -327,12 +343,18 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Let all changes inside be one group of the journal, which one undo takes back."""
-        self.held = self.stamp(shared=True)
+        """Let all changes inside, of this thread or task, be one group of the journal, which one undo takes back."""
+        token = _TOGETHER.set((self, self.stamp(shared=True)))
         try:
             yield
         finally:
-            self.held = None
+            _TOGETHER.reset(token)
+
+    @property
+    def held(self) -> Stamp | None:
+        """Return the stamp of all changes inside `together`; None outside."""
+        found = _TOGETHER.get()
+        return found[1] if found is not None and found[0] is self else None
 
     def rules(self, reader: Reader | None = None) -> "WriteRules":
         """The rules for a write right now; the echoes of the project's files are added where they matter.
@@ -360,9 +382,15 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         )
 
     def source(self) -> Source:
-        """Where something comes from that is stored now: who acts, and in which session."""
-        session = self.running.id if self.running else None
-        return Source(origin=self.origin, agent=self.author, session=session, narrative=self.narrative)
+        """Return where something comes from that is stored now: who acts. A session is named by the caller alone."""
+        return Source(origin=self.origin, agent=self.author, narrative=self.narrative)
+
+    def note_speaking(self, session: "OpenSession") -> None:
+        """Note that a session is going on here: a tool result of it does not become an agent's own word."""
+        self.speaking.pop(session.id, None)
+        self.speaking[session.id] = session
+        for oldest in list(self.speaking)[:-MOST_SPEAKING]:  # a copy: threads share it
+            self.speaking.pop(oldest, None)
 
     def seen_by(self, session: str | None) -> str | None:
         """Who sees unpromoted findings, for a `Request`: under an open preset every session, else only their own."""
@@ -430,6 +458,16 @@ def as_it_is(reader: Reader, memory: Memory) -> Memory:
 def global_first(storages: Iterable[Storage]) -> Storages:
     """The storages in the order in which one call changes them: a person's no comes before any change."""
     return sorted(storages, key=lambda storage: storage.space != GLOBAL)
+
+
+def by_ref(reader: Reader, wanted: ids.Ref) -> Memory | None:
+    """Return the memory that a ref names in this space, if there is one."""
+    if wanted.uid is not None:
+        return by_uid(reader, wanted.uid)
+    if wanted.item is None:
+        return reader.get(Memory, wanted.id)
+    named = (one for one in every(reader, replace(ANYWHERE, scope="items")) if one.item_name == wanted.item)
+    return next(iter(sorted(named, key=lambda one: (one.is_archived, -one.id))), None)
 
 
 def by_uid(reader: Reader, uid: str) -> Memory | None:

@@ -49,6 +49,14 @@ class Document(Struct, frozen=True, kw_only=True):
 Get = Callable[[str], Document | None]
 
 
+def _with_rest(first: Sequence[Document], rest: Sequence[Document]) -> Sequence[Document]:
+    """Return the first documents and then the others, whose scores are brought below those of the first."""
+    known, least = {one.key for one in first}, min((one.score or 0.0 for one in first), default=1.0)
+    best = max((one.score or 0.0 for one in rest), default=0.0) or 1.0
+    others = [replace(one, score=least * (one.score or 0.0) / best) for one in rest if one.key not in known]
+    return [*first, *others]
+
+
 class Documents:
     """The documents of one collection in the opened project. Keys and tags are the collection's own.
 
@@ -118,13 +126,21 @@ class Documents:
             last = page[-1].id
 
     def search(self, query: str, *, tag: str | None = None, limit: int = 10) -> Sequence[Document]:
-        """The documents that share words with the query, best first: all that do, without a floor."""
-        wanted = self._collection if tag is None else tag
-        request = Request(query=query, limit=min(limit, MOST_FOUND), profile="praxis", tags=(wanted,))
-        hits = read.recall(self._context, request).hits
+        """Return the documents that share words with the query, best first: all that do, without a floor.
+
+        Where vectors are on, also those with a near meaning.
+        """
+        wanted, most = self._collection if tag is None else tag, min(limit, MOST_FOUND)
+        by_words = Request(query=query, limit=most, profile="praxis", tags=(wanted,), has_exact_tags=True)
+        found = self._found(by_words)
+        if self._context.settings.search_provider == "hybrid":
+            found = _with_rest(self._found(replace(by_words, profile=None)), found)[:most]
+        return found
+
+    def _found(self, request: Request) -> Sequence[Document]:
         return [
             replace(self._to_document(hit.memory), score=hit.score)
-            for hit in hits
+            for hit in read.recall(self._context, request).hits
             if hit.memory.topic == self._collection and not self._is_gone(hit.memory)
         ]
 

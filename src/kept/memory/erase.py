@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from kept import journal, text
 from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
 from kept.memory import guards, memory_md, views
-from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref, as_it_is, global_first
+from kept.memory.context import BATCH, ERASING, SHARED, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.findings import MESSAGE_REF, find_message
 from kept.memory.library import write_items_json
 from kept.memory.promotion import FROM_UID
@@ -113,11 +113,33 @@ class Cleaning(Struct):
     unwritten: list[str] = field(default_factory=list)
     scrubbed: list[Scrubbed] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)  # old files of merged projects that were deleted
+    was_shared: bool = False  # with teammates, through the ref of a repository
 
 
 def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
     finish_files(context)
+    plans, named, wanted = _plan(context, targets)
+    cleaning = _carry_out(context, plans, wanted)
+    found = sum((plan.found for plan in plans.values()), Counter(backups=sum(one.backups for one in cleaning.scrubbed)))
+    hints = _hints(context, plans, wanted, cleaning, found)
+    return [_receipt(name, found, cleaning, hints) for name in named]
+
+
+def preview(context: Context, targets: Iterable[Erasable]) -> dict[str, int]:
+    """Count the records that `erase` would remove or change, by place. Changes nothing."""
+    plans = _plan(context, targets)[0].values()
+    found = {
+        "memories": sum(len(plan.memories) for plan in plans),
+        "memories that quote it": sum(len(plan.quoting) for plan in plans),
+        "conversations": sum(len({*plan.sessions, *plan.messages, *plan.whole}) for plan in plans),
+        "tasks": sum(len(plan.tasks) for plan in plans),
+    }
+    return {place: number for place, number in found.items() if number}
+
+
+def _plan(context: Context, targets: Iterable[Erasable]) -> tuple[dict[str, ErasePlan], list[str], Wanted]:
+    """Find the targets, their copies and quotations; return the plan of each space, names, and texts."""
     plans = {storage.space: ErasePlan(storage=storage) for storage in context.readable()}
     named = [_plan_target(context, plans, target) for target in targets]
     for plan in plans.values():
@@ -128,10 +150,7 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     for plan in plans.values():
         _find_copies(plan, wanted)
         _find_quotations(plan, wanted)
-    cleaning = _carry_out(context, plans, wanted)
-    found = sum((plan.found for plan in plans.values()), Counter(backups=sum(one.backups for one in cleaning.scrubbed)))
-    hints = _hints(context, plans, wanted, cleaning, found)
-    return [_receipt(name, found, cleaning, hints) for name in named]
+    return plans, named, wanted
 
 
 def _wanted(plans: dict[str, ErasePlan]) -> Wanted:
@@ -190,6 +209,9 @@ def _clean(context: Context, plan: ErasePlan, wanted: Wanted, cleaning: Cleaning
         cleaning.unwritten.append(
             f"{' '.join(failed)} That file may still hold it. When the cause is gone, run `kept files sync`."
         )
+    with plan.storage.reading() as reader:
+        shared = reader.file_notes(SHARED)
+    cleaning.was_shared |= any(f"{SHARED}{uid}" in shared for uid in plan.memories)
     if plan.storage.space == GLOBAL:
         _drop_what_was_given(context, list(plan.memories))
     try:
@@ -210,6 +232,11 @@ def _hints(
         hints.append(f"The old files of merged projects could hold it and were deleted: {', '.join(cleaning.merged)}.")
     if GLOBAL not in plans and wanted.asked and context.spaces.shared() is not None:
         hints.append("If it was promoted, a copy is in global memory, which you may not read here.")
+    if cleaning.was_shared:
+        hints.append(
+            "It was shared with the team: `kept team push` takes it out of the ref, but the history of the ref and the "
+            "clones of others still hold it."
+        )
     if cleaning.left:
         hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(cleaning.left)}.")
     return hints

@@ -9,7 +9,8 @@ from datetime import datetime
 from kept import access
 from kept.errors import StorageError
 from kept.memory.context import Context, Storages
-from kept.memory.read import answer, answer_as_of, well_formed
+from kept.memory.past import answer_as_of
+from kept.memory.read import answer, well_formed
 from kept.model import GLOBAL, Recalled, replace
 from kept.recall import WORDS_ONLY, Request
 from kept.settings import Settings

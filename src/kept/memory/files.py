@@ -1,19 +1,20 @@
 """Files around the store (`memory.files`): those that people edit, and the project's own, where items come from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from kept.errors import InvalidInput, KeptError
 from kept.exchange.memory_md_merge import merge as merge_texts
-from kept.memory import views
+from kept.memory import agents_file, views
 from kept.memory.context import Context
 from kept.memory.erase import finish_files
 from kept.memory.library import as_document as item_document
+from kept.memory.view import AGENTS_MD, ViewPlace
 from kept.memory.views import Synced
 from kept.projects.files import shown
 
-__all__ = ["ViewStatus", "item_document", "list_views", "merge_texts", "sync"]
+__all__ = ["ViewStatus", "agents", "item_document", "list_views", "merge_texts", "sync"]
 
 
 class ViewStatus(Struct, frozen=True, kw_only=True):
@@ -25,6 +26,7 @@ class ViewStatus(Struct, frozen=True, kw_only=True):
     exists: bool
     is_edited: bool
     is_shared: bool
+    is_outdated: bool = False  # AGENTS.md: its block does not show the memories that it should
     problem: str = ""
 
 
@@ -44,16 +46,29 @@ def sync(context: Context, ask: Callable[[str, Sequence[str]], bool] | None = No
     return [views.sync(context, place, views.Terms(ask=ask, is_asked_for=True)) for place in found]
 
 
+def agents(context: Context, *, remove: bool, ask: views.Ask | None) -> Synced:
+    """Write the block of confirmed memories in AGENTS.md, or take it out. `ask` decides about edits inside it."""
+    terms, place = views.Terms(ask=ask, is_asked_for=True), views.agents_place(context, context.owned())
+    if place is None:
+        raise InvalidInput("This project has no directory, so it has no AGENTS.md.", hint="Run it in the project.")
+    if not remove:
+        return views.sync(context, place, terms)
+    return views.cut(context, place, lambda text, note: agents_file.without_block(text, note, terms))
+
+
 def list_views(context: Context) -> list[ViewStatus]:
     """Where each file is, and whether edits wait in it."""
     found = []
-    for place in views.places(context):
-        problem, exists, is_edited = "", False, False
+    for place in _places_with_agents(context):
+        problem, exists, is_edited, is_outdated = "", False, False, None
         try:
-            exists = views.read(place).text is not None
-            is_edited = views.is_edited(context, place)
+            text = views.read(place).text
+            exists, is_edited = text is not None, views.is_edited(context, place)
+            is_outdated = _is_outdated(context, place, text or "") if place.name == AGENTS_MD else False
         except KeptError as error:
             problem = error.message
+        if is_outdated is None and not problem and not context.settings.agents_block:
+            continue  # an AGENTS.md without a block is none of our files
         found.append(
             ViewStatus(
                 name=place.name,
@@ -62,7 +77,23 @@ def list_views(context: Context) -> list[ViewStatus]:
                 exists=exists,
                 is_edited=is_edited,
                 is_shared=place.is_shared,
+                is_outdated=bool(is_outdated),
                 problem=problem,
             )
         )
     return found
+
+
+def _is_outdated(context: Context, place: ViewPlace, text: str) -> bool | None:
+    with place.storage.reading() as reader:
+        return agents_file.is_outdated(context, reader, text)
+
+
+def _places_with_agents(context: Context) -> Iterator[ViewPlace]:
+    """Return the places of all files, and AGENTS.md also if it is only written on request."""
+    yield from views.places(context)
+    storage = None if context.actor.role == "skill" else context.readable_tier("project")
+    if storage is not None and not context.settings.agents_block:
+        place = views.agents_place(context, storage)
+        if place is not None and place.path.is_file():
+            yield place

@@ -15,13 +15,14 @@ from msgspec import Struct
 
 from kept.errors import NotFound
 from kept.memory import counts, write
-from kept.memory.context import Context, Memories
+from kept.memory.context import Context, Memories, by_uid
 from kept.memory.session_summary import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
-from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
+from kept.model import LOW_TRUST, NOTE_OF, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
+from kept.recall.pipeline import live_side
 from kept.tables import PRESETS
 from kept.text import fingerprint, sentences, words
 from kept.writing import admit, pipeline
@@ -32,10 +33,12 @@ from kept.writing.extraction.open_ends import closed_in
 from kept.writing.extraction.turn_files import TurnFiles
 from kept.writing.last_word import NO, YES, overrules, things_in
 from kept.writing.quotes import Quotes
+from kept.writing.rejections import claim_of, is_said_in
 
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
 MOST_OPEN_ENDS = 100
+MOST_NOTES = 100
 MOST_COMPARED = 500  # of the user's statements, newest first, that a new one may overrule
 MIN_REPEATED_THINGS = 3  # that a request names: "run the tests" is said in every session
 MOST_REPEATS = 10  # messages of other sessions that are compared
@@ -50,6 +53,7 @@ class FindingsUpdate(Struct, frozen=True, kw_only=True):
     new: int = 0
     grown: int | None = None  # by how many live memories; None: nothing was changed
     uids: tuple[str, ...] = ()  # of all findings, known ones included
+    repeated: tuple[str, ...] = ()  # uids of memories that were there before, and that the session said as well
     summary: Memory | None = None
 
 
@@ -83,10 +87,13 @@ def take(
         put, added = _put_end(tx, storage, name, reading, said) if is_whole else (None, 0)
         _mark_read(tx, name, upto)
         uids = tuple(memory.uid for memory in findings_of(tx, name))
+        repeated = _repeated(tx, name, reading, receipts)
     counts.count_reasons(context, receipts)
     kept, grown = [receipt for receipt in receipts if receipt.outcome != "refused"], grown + added
     new = sum(receipt.reason != "already_stored" for receipt in kept)
-    return FindingsUpdate(upto=upto, new=new, grown=grown if kept or grown else None, uids=uids, summary=put)
+    return FindingsUpdate(
+        upto=upto, new=new, grown=grown if kept or grown else None, uids=uids, repeated=repeated, summary=put
+    )
 
 
 def _is_read(session: Session, upto: int, *, is_whole: bool) -> bool:
@@ -141,13 +148,14 @@ def _read(
 
 def _store(tx: Transaction, storage: Storage, name: str, reading: _Reading) -> tuple[list[Receipt], int]:
     """Store what is new. Returns the receipts, and by how many live memories the space grew."""
-    own = {_identity(memory): memory for memory in _taken_before(tx, name)}
+    own = {_identity(memory): memory for memory in taken_from(tx, name)}
     withdrawn = _reconcile(tx, own, reading.said) if reading.is_whole else 0
     place = write.place(storage, tx.stamp.at)
     ready = [*reading.ready, *(_changing(tx, name, reading.minor, place) if reading.minor else ())]
     new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
     receipts = pipeline.store(tx, new, place)
     ended = _end_overruled(tx, name, [one.memory for one in receipts if one.memory is not None])
+    _ask_about(tx, receipts)
     return receipts, sum(map(grown_by, receipts)) - withdrawn - ended
 
 
@@ -179,16 +187,33 @@ def is_finding(memory: Memory) -> bool:
     return memory.kind != "summary" and memory.source.origin not in admit.DELIBERATE and memory.key is not None
 
 
-def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
-    """Make the findings that qualify candidates of the project. Returns how many."""
+def _repeated(tx: Transaction, name: str, reading: _Reading, receipts: Sequence[Receipt]) -> tuple[str, ...]:
+    """Return the uids of the memories of others that a session said again."""
+    known = [one for one in _twins(tx, reading) if name in (one.data or {}).get("sessions", ())]
+    known += [one.memory for one in receipts if one.memory is not None and one.outcome == "strengthened"]
+    others = [one.uid for one in known if one.source.session != name]
+    return tuple(dict.fromkeys([*others, *filter(None, (one.repeats for one in receipts))]))
+
+
+def _twins(tx: Transaction, reading: _Reading) -> Memories:
+    """Return the live memories with the words of something that was found."""
+    said = {fingerprint(one.draft.content) for one in reading.ready if isinstance(one, pipeline.Ready)}
+    return tx.select(Where(fingerprints=tuple(said), scope=None), limit=MOST_FINDINGS) if said else []
+
+
+def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> None:
+    """Make the findings that qualify candidates of the project."""
     preset = PRESETS[context.settings.preset]
-    promoted = 0
     with storage.writing(stamp) as tx:
         for memory in findings_of(tx, name):
             if admit.is_worth_promoting(memory, preset):
-                tx.put(admit.promoted(memory, tx.stamp.at), "promote")
-                promoted += 1
-    return promoted
+                tx.put(admit.promoted(memory, tx.stamp.at, session=name), "promote")
+
+
+def promoted_in(reader: Reader, name: str, uids: Iterable[str]) -> list[str]:
+    """Return the uids of those memories that a session promoted, at its end or because it repeated them."""
+    found = (by_uid(reader, uid) for uid in uids)
+    return [one.uid for one in found if one is not None and (one.data or {}).get(admit.PROMOTED_IN) == name]
 
 
 def _found_in(messages: Sequence[Message], session: Session, style: str) -> Iterable[tuple[ExtractedDraft, Message]]:
@@ -270,6 +295,20 @@ def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
     return sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in earlier)
 
 
+def _ask_about(tx: Transaction, receipts: Sequence[Receipt]) -> None:
+    """Make a finding that contradicts a live memory a proposal: a judge decides, and until then the older one holds."""
+    for memory in (one.memory for one in receipts if one.memory is not None and _is_doubtful(tx, one)):
+        now = by_uid(tx, memory.uid)
+        if now is not None and is_finding(now) and not now.is_proposal:
+            tx.put(replace(now, tags=(*now.tags, PROPOSAL)), "doubt")
+
+
+def _is_doubtful(tx: Transaction, receipt: Receipt) -> bool:
+    """Return True if a finding contradicts another memory, and both are live."""
+    clear = [one for one in receipt.conflicts if one.type != "ambiguous"]
+    return any(live_side(one.left, [tx]) and live_side(one.right, [tx]) for one in clear)
+
+
 def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:
     """Archive a finding if a later statement overrules it; make it a proposal if that is in doubt."""
     answers = {one.uid: overrules(one.content, old.content) for one in spoken}
@@ -284,9 +323,9 @@ def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:
     return by is not None
 
 
-def _taken_before(tx: Transaction, name: str) -> Memories:
+def taken_from(reader: Reader, name: str) -> Memories:
     """Everything that was ever taken from this session, on whatever shelf it is now."""
-    found = tx.select(Where(session=name, shelf="any"), limit=MOST_FINDINGS)
+    found = reader.select(Where(session=name, shelf="any"), limit=MOST_FINDINGS)
     return [memory for memory in found if is_finding(memory)]
 
 
@@ -294,7 +333,7 @@ def _reconcile(tx: Transaction, own: dict[str, Memory], wanted: set[str]) -> int
     """Withdraw what the whole transcript does not say, and bring back what it does. Returns by how many it shrank."""
     shrunk = 0
     for said, memory in own.items():
-        if said in wanted and _is_withdrawn(memory):
+        if said in wanted and is_withdrawn(memory):
             back = replace(memory, status="candidate", reason=None, archived_at=None, updated_at=tx.stamp.at)
             own[said] = tx.put(back, "restore")
             shrunk -= 1
@@ -320,7 +359,8 @@ def _is_later(message: Message, memory: Memory) -> bool:
     return message.at is None or memory.created_at < message.at
 
 
-def _is_withdrawn(memory: Memory) -> bool:
+def is_withdrawn(memory: Memory) -> bool:
+    """Return True for a finding of a checkpoint that the whole transcript does not confirm."""
     return memory.reason == "superseded" and memory.superseded_by is None
 
 
@@ -339,7 +379,14 @@ def _is_known(tx: Transaction, ready: pipeline.Ready, name: str, own: dict[str, 
     twins = tx.select(Where(fingerprints=(fingerprint(ready.draft.content),), shelf="any"), limit=10)
     if PROPOSAL in ready.draft.tags and any(map(is_rejected, twins)):
         return True
-    return any(name in (twin.data or {}).get("sessions", ()) for twin in twins if not twin.is_archived)
+    is_repeated = any(name in (twin.data or {}).get("sessions", ()) for twin in twins if not twin.is_archived)
+    return is_repeated or _is_noted(tx, name, ready.draft.content)
+
+
+def _is_noted(tx: Transaction, name: str, content: str) -> bool:
+    """Return True if this session has put it into a note of its agent's own memory, which was read before."""
+    notes = [one for one in tx.select(Where(session=name), limit=MOST_NOTES) if NOTE_OF in (one.data or {})]
+    return any(is_said_in(content, one.content) or is_said_in(claim_of(one.content), content) for one in notes)
 
 
 def summarized(
@@ -406,7 +453,7 @@ def _put_summary(
     if known is None:
         [receipt] = pipeline.store(tx, [ready], write.place(storage, tx.stamp.at))
         return receipt.memory, grown_by(receipt)
-    is_emptied = _is_withdrawn(known)  # all that it told was forgotten
+    is_emptied = is_withdrawn(known)  # all that it told was forgotten
     if (known.is_archived and not is_emptied) or known.content == ready.draft.content:
         return (None if known.is_archived else known), 0
     fresh = pipeline.to_memory(ready, write.place(storage, tx.stamp.at))

@@ -31,7 +31,7 @@ from kept.memory.standing import BranchNotes, notes_file, read_notes
 from kept.model import Memory, replace
 from kept.ports import Transaction, Where
 from kept.projects.files import make_private_directory, replace_file
-from kept.projects.git_history import History
+from kept.projects.git_history import GitHistory
 from kept.projects.worktree import WorkTree
 from kept.storage.shared import every
 
@@ -78,27 +78,30 @@ def find_changes(context: Context) -> Followed | None:
         return None
     with storage.reading() as reader:
         coded = [(one, code) for one in every(reader, Where()) if (code := code_of(one)) is not None]
-    history = History(tree.root)
+    history = GitHistory(tree.root)
     branches = history.branches() if coded else None
     if branches is None:
         return None
     asked = _Branches(history, tree, branches, read_notes(context, tree))
     asked.look_at([code for _, code in coded])
     anchors = _Anchors(history, tree)
-    changed: dict[str, Code] = {}
-    for memory, code in coded:
-        new = asked.followed(code)
-        if is_comparable(new, asked.here):
-            new = anchors.followed_all(memory, new, is_new=asked.is_new(memory))
-        if new != code:
-            changed[memory.uid] = new
+    now = {memory.uid: (code, _followed(memory, code, asked, anchors)) for memory, code in coded}
+    changed = {uid: new for uid, (code, new) in now.items() if new != code}
     return Followed(here=asked.here, codes=changed, notes=asked.notes)
+
+
+def _followed(memory: Memory, code: Code, asked: "_Branches", anchors: "_Anchors") -> Code:
+    """Return the code of a memory as it is now: its branch, and its anchors if they can be compared with the files."""
+    new = asked.followed(code)
+    if not is_comparable(new, asked.here):
+        return new
+    return anchors.followed_all(memory, new, is_new=asked.is_new(memory))
 
 
 class _Branches:
     """The branches of a repository: which commits of memories belong to which."""
 
-    def __init__(self, history: History, tree: WorkTree, branches: dict[str, str], notes: BranchNotes) -> None:
+    def __init__(self, history: GitHistory, tree: WorkTree, branches: dict[str, str], notes: BranchNotes) -> None:
         self._history, self._branches, self.notes = history, branches, notes
         branch, commit = tree.head()
         self._main = tree.main_branch()
@@ -106,7 +109,7 @@ class _Branches:
         self.here = Here(branch=branch, commit=commit, main=self._main)
         self._existing: set[str] = set()
         self._in_main: set[str] = set()
-        self._known: dict[tuple[str, str], Code] = {}
+        self._known: dict[tuple[str, str, bool], Code] = {}
 
     def look_at(self, codes: Sequence[Code]) -> None:
         """Ask about all commits at once, and note which are part of HEAD."""
@@ -126,16 +129,22 @@ class _Branches:
 
     def followed(self, code: Code) -> Code:
         """Return the code with the branch that it belongs to now."""
-        key = (code.branch, code.commit)
+        key = (code.branch, code.commit, code.is_early)
         if code.commit not in self._existing or (code.branch == self._main and self._main):
             return code
         if key not in self._known:
             self._known[key] = self._asked(code)
         found = self._known[key]
-        return msgspec.structs.replace(code, branch=found.branch, commit=found.commit, is_deleted=found.is_deleted)
+        return msgspec.structs.replace(found, anchors=code.anchors)
 
     def _asked(self, code: Code) -> Code:
         changed = msgspec.structs.replace
+        if code.is_early:
+            first = self._first_commit(code)
+            if not first:
+                return changed(code, is_deleted=code.branch not in self._branches)
+            code = changed(code, commit=first, is_early=False)
+            self._in_main |= {first} if self._is_part(first, self._main_commit) else set()
         if code.commit in self._in_main:
             return changed(code, branch=self._main, is_deleted=False)
         own_tip = self._branches.get(code.branch, "")
@@ -147,6 +156,16 @@ class _Branches:
         if own_tip and self._history.was_tip(code.branch, code.commit):
             return changed(code, commit=own_tip, is_deleted=False)
         return self._elsewhere(code)
+
+    def _first_commit(self, code: Code) -> str:
+        """Return the first commit of a branch that had none when the memory was written; "" if it has none yet."""
+        tip = self._branches.get(code.branch, "")
+        if not tip:
+            last = self._last_tip(code)
+            return last if last != code.commit else ""
+        if made := self._history.made_since(code.branch, code.commit):
+            return made[0]
+        return "" if tip == code.commit or self._is_part(tip, self._main_commit) else tip
 
     def _elsewhere(self, code: Code) -> Code:
         """Return the code of a branch that is gone: of the one that has its commit, or marked as deleted."""
@@ -160,8 +179,10 @@ class _Branches:
 
     def _last_tip(self, code: Code) -> str:
         """Return the last known commit of a branch that is no longer there, if the commit was part of it."""
-        last = self.notes.tips.get(code.branch, "")
-        return last if self._history.existing([last]) and self._is_part(code.commit, last) else code.commit
+        for last in (self._history.left_at(code.branch), self.notes.tips.get(code.branch, "")):
+            if last and self._history.existing([last]) and self._is_part(code.commit, last):
+                return last
+        return code.commit
 
     def _is_merged(self, tip: str, commit: str) -> bool:
         """Ask once for each tip and main branch whether a rebase or a squash has merged it."""
@@ -178,7 +199,7 @@ class _Branches:
 class _Anchors:
     """The files and symbols of memories: where they stand now. Each is looked for once."""
 
-    def __init__(self, history: History, tree: WorkTree) -> None:
+    def __init__(self, history: GitHistory, tree: WorkTree) -> None:
         self._history, self._tree = history, tree
         self._known: dict[tuple[str, str, str], tuple[str, str]] = {}
 
@@ -200,7 +221,8 @@ class _Anchors:
         path, symbol = self._known[key]
         if path == anchor.path:
             return anchor
-        return CodeAnchor(path=path, hash=anchor.hash, symbol=symbol)
+        was = anchor.was or anchor.path
+        return CodeAnchor(path=path, hash=anchor.hash, symbol=symbol, was=was if was != path else "")
 
     def _place_of(self, anchor: CodeAnchor, commit: str) -> tuple[str, str]:
         new_name = self._history.renamed_to(anchor.path) if self._tree.stat(anchor.path) is None else None

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from kept.errors import Busy, InvalidInput, KeptError
 from kept.exchange.compressed import decompressed
+from kept.exchange.importers.dialogues import Dialogue
 from kept.exchange.records import Transcript
 from kept.exchange.transcripts import PARSERS, database_lines
 from kept.memory.cleaner import messages_without_erased
@@ -28,12 +29,13 @@ from kept.memory.context import Context
 from kept.memory.sessions import OpenSession, lease_of, open_session, paused_periods
 from kept.model import Message, Session, replace
 from kept.ports import Reader, Storage
-from kept.projects.files import check_session_name, explained, shown
+from kept.projects.files import check_session_name, explained, read_regular, shown
 from kept.writing.check import FIRST_YEAR
 from kept.writing.redact import redact_message
 
 MESSAGE_BATCH = 200
 HEAD_BYTES = 256 * 1024  # of a transcript: says where and when the session began
+INDEX_BYTES = 16 * 1024 * 1024  # of a sessions.json
 DATABASE = ".db"
 COMPRESSED = ".zst"
 LEASE_WAIT_S = 2.0  # for a process that is at work on the session
@@ -315,7 +317,8 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
     parent, shared = _shared(context, name, parent, parsed, began)
     if parent is not None and shared:
         _turn_around(context, name, parent)
-    session = open_session(context, name, agent=program, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
+    agent = _agent_of(program, file, name)
+    session = open_session(context, name, agent=agent, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
     with context.owned().lease(lease_of(name), wait_s=LEASE_WAIT_S) as is_ours:
         if not is_ours:
             return ImportedTranscript(path=str(file), session=name, failed=IN_USE)
@@ -332,6 +335,41 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
         skipped=parsed.skipped + unfit,
         paused=paused,
     )
+
+
+def import_dialogue(context: Context, program: str, dialogue: Dialogue) -> ImportedTranscript:
+    """Take in a conversation that stands in a note. Its words are those of a file, and have its trust: unknown."""
+    parsed = Transcript(session=dialogue.session)
+    for number, turn in enumerate(dialogue.turns, 1):
+        parsed.messages.append(
+            Message(id=f"turn_{number}", role=turn.role, content=turn.content, at=dialogue.at, trust="unknown")
+        )
+    return _import_session(context, program, Path(f"{dialogue.session}.md"), parsed)
+
+
+def _agent_of(program: str, file: Path, session: str) -> str:
+    """Return the agent of a session. In Brain's layout its index names it, or else the folder."""
+    if program != "brain" or file.parent.name != "sessions":
+        return program
+    try:
+        index = msgspec.json.decode(read_regular(file.parent / "sessions.json", INDEX_BYTES), type=_Index)
+        named = [one.agent for one in index.sessions if one.id == session and one.agent]
+    except msgspec.MsgspecError:
+        named = []
+    return named[0] if named else file.parent.parent.name or program
+
+
+class _IndexEntry(Struct):
+    """A session in Brain's sessions.json."""
+
+    id: str
+    agent: str | None = None
+
+
+class _Index(Struct):
+    """Brain's sessions.json."""
+
+    sessions: list[_IndexEntry] = []
 
 
 def _take_in(session: OpenSession, messages: Sequence[Message]) -> tuple[int, int]:

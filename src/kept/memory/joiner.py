@@ -21,7 +21,7 @@ from kept.exchange import joining
 from kept.exchange.joining import MERGE
 from kept.exchange.portable import Piece
 from kept.journal import IMPORT
-from kept.memory.change import put_away
+from kept.memory.change import put_away, rejected_since
 from kept.memory.cleaner import Cleaner, check_uid, memory_without_erased, messages_without_erased
 from kept.memory.context import by_uid
 from kept.memory.signals import warn
@@ -212,10 +212,8 @@ class Joiner:
 
     def _follow_rejection(self, tx: Transaction, rejection: Rejection) -> None:
         """Forget the memory that was rejected elsewhere, unless it was changed here since."""
-        memory = by_uid(tx, rejection.memory)
-        if memory is None or memory.is_archived or memory.fingerprint != rejection.fingerprint:
-            return
-        if memory.updated_at <= rejection.at and (self._options.may_guard or not is_guarded(tx, memory)):
+        memory = rejected_since(tx, rejection)
+        if memory is not None and (self._options.may_guard or not is_guarded(tx, memory)):
             put_away(tx, memory, None, MERGE)
             self.grown -= 1
             self.done.changed += 1

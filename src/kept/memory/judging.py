@@ -8,7 +8,7 @@ an answer to a list that has changed, or was judged before, changes nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2s
@@ -19,7 +19,7 @@ from msgspec import ValidationError, convert, to_builtins
 from kept import text, tokens
 from kept.errors import InvalidInput
 from kept.memory import change, counts, guards, write
-from kept.memory.context import Context, Memories
+from kept.memory.context import Context, Memories, by_uid
 from kept.memory.findings import findings_of
 from kept.memory.judge_lists import STORED, SUMMARY, mark_of
 from kept.memory.judge_lists import Addition as Addition
@@ -29,8 +29,8 @@ from kept.memory.judge_lists import Judgement as Judgement
 from kept.memory.receipts import holds_receipts
 from kept.memory.session_summary import summary_of
 from kept.memory.standing import held_again
-from kept.model import Draft, Memory, RejectedAs, Session, Source, replace
-from kept.ports import Reader, Storage, Where
+from kept.model import Conflict, Draft, Memory, RejectedAs, Session, Source, replace
+from kept.ports import Reader, Storage, Transaction, Where
 from kept.proposals import DROPPED, FADE_DAYS, PROPOSAL, SETTLED, Proposal, proposals_in
 from kept.text import visible
 from kept.writing import admit
@@ -64,6 +64,16 @@ def next_list(context: Context, *, besides: str | None = None) -> JudgeList:
             if session.name != besides and (found := _list_of(reader, session)).statements:
                 return found
     return JudgeList()
+
+
+def waiting(context: Context) -> list[tuple[Session, int]]:
+    """Return the sessions that wait for a judge, each with the number of its open findings, the oldest first."""
+    storage = project_of(context)
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        found = [(one, _list_of(reader, one)) for one in _waiting(context, reader)]
+    return [(one, len(asked.proposals)) for one, asked in found if asked.statements]
 
 
 def project_of(context: Context) -> Storage | None:
@@ -174,18 +184,33 @@ def _renumbered(rows: Sequence[Proposal], asked: JudgeList) -> JudgeList:
 
 
 def _rivals(reader: Reader, found: Memories) -> dict[str, Memories]:
-    """Return the stored memories that each finding may replace, each once: those that it overrules, then the likest."""
-    known = Known(reader, found)
-    sure = [(one, other) for one in found for other in known.alike(one) if _may_end(one, other)]
-    alike = [(one, other) for one in found for other in _likest(reader, one)]
-    by_uid: dict[str, tuple[Memory, Memory]] = {}
-    for one, other in (*sure, *alike):
+    """Return the stored memories that each finding may replace, each once.
+
+    Those that it contradicts come first, then those that it overrules, then the likest.
+    """
+    pairs: dict[str, tuple[Memory, Memory]] = {}
+    for one, other in _likely_rivals(reader, found):
         if other.source.session != one.source.session and not _stands_apart(other):
-            by_uid.setdefault(other.uid, (one, other))
+            pairs.setdefault(other.uid, (one, other))
     rivals: dict[str, Memories] = {}
-    for one, other in [*by_uid.values()][:MOST_RIVALS]:
+    for one, other in [*pairs.values()][:MOST_RIVALS]:
         rivals.setdefault(one.ref, []).append(other)
     return rivals
+
+
+def _likely_rivals(reader: Reader, found: Memories) -> list[tuple[Memory, Memory]]:
+    known = Known(reader, found)
+    contradicted = [(one, other) for one in found for other in _contradicted_by(reader, one)]
+    sure = [(one, other) for one in found for other in known.alike(one) if _may_end(one, other)]
+    return [*contradicted, *sure, *((one, other) for one in found for other in _likest(reader, one))]
+
+
+def _contradicted_by(reader: Reader, one: Memory) -> Memories:
+    """Return the live memories with which a finding is in open conflict."""
+    unsettled = [conflict for conflict in reader.all(Conflict) if conflict.resolved_at is None]
+    sides = [{conflict.left, conflict.right} for conflict in unsettled]
+    others = [by_uid(reader, uid) for both in sides if one.uid in both for uid in both - {one.uid}]
+    return [other for other in others if other is not None and not other.is_archived]
 
 
 def _stands_apart(other: Memory) -> bool:
@@ -239,6 +264,7 @@ def settle(context: Context, storage: Storage, asked: JudgeList, answer: Answer)
     refused: list[str] = []
     with context.together():
         held = _hold_all(context, asked, answer)
+        _settle_conflicts(context, storage, {memory.uid for memory in held.values()})
         added = [_add(context, storage, asked, one, by_number, refused) for one in answer.add]
         ended = _drop_all(context, by_number, answer, held)
         left = _leave(context, storage, asked)
@@ -315,7 +341,7 @@ def _row(reader: Reader, n: int, ref: str, who: str, mark: str) -> Proposal | No
     return replace(one, n=n)
 
 
-def _settled(context: Context, decision: str) -> Callable[[Memory, datetime], Memory]:
+def settled(context: Context, decision: str) -> Callable[[Memory, datetime], Memory]:
     """Return a change that confirms a finding: it is told from now on, as a memory of the project.
 
     One that turned out to repeat a tool stays what it is.
@@ -350,6 +376,18 @@ def _hold_all(context: Context, asked: JudgeList, answer: Answer) -> dict[int, M
     return {n: _hold(context, by_number[n], answer.rewrite.get(str(n)), asked.session) for n in numbers}
 
 
+def _settle_conflicts(context: Context, storage: Storage, held: Set[str]) -> None:
+    """Settle a contradiction if a judge keeps both sides: both hold."""
+
+    def work(tx: Transaction) -> None:
+        for conflict in tx.all(Conflict):
+            if conflict.resolved_at is None and {conflict.left, conflict.right} <= held:
+                tx.put(replace(conflict, resolved_at=tx.stamp.at), "resolve")
+
+    if len(held) > 1:
+        context.write(storage, work)
+
+
 def _hold(context: Context, one: Proposal, said: str | None, session: str) -> Memory:
     """Confirm a statement, in other words if there are any. A memory that was stored before is kept as it is."""
     if said is not None and said != one.text:
@@ -357,7 +395,7 @@ def _hold(context: Context, one: Proposal, said: str | None, session: str) -> Me
     storage, memory = context.find_live(one.ref)
     if said is None and one.who == STORED:
         return memory
-    return context.change(storage, memory, "judge", _settled(context, "kept" if said is None else "rewritten"))
+    return context.change(storage, memory, "judge", settled(context, "kept" if said is None else "rewritten"))
 
 
 def _drop_all(

@@ -21,6 +21,7 @@ from kept.storage.shared import every
 
 TASKS = Path("40_Brain", ".agent", "tasks", "tasks.json")
 NOBODY = "agent"  # whose memory it is where no agent is named
+DECISIONS = page.section_of("decision")  # with their dates
 
 
 class Layout(Struct, frozen=True, kw_only=True):
@@ -89,7 +90,8 @@ def _memory_md(memories: Sequence[Memory]) -> str:
         for memory in own:
             if section == page.DATED and day != (day := f"{memory.created_at:%Y-%m-%d}"):
                 lines.append(f"### {day}")
-            lines.append(f"- {page.line_of(memory)}")
+            dated = f"{memory.created_at:%Y-%m-%d}: " if section == DECISIONS else ""
+            lines.append(f"- {dated}{page.line_of(memory)}")
     return "\n".join(lines) + "\n"
 
 

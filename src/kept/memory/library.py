@@ -20,12 +20,12 @@ from msgspec import Struct
 from kept import ids, text
 from kept.distribution import install_line
 from kept.errors import InvalidInput, NotFound
-from kept.exchange import chunks, code_items, items, markdown_items
+from kept.exchange import agents_md, chunks, code_items, doc_text, items, markdown_items
 from kept.memory.context import Context, Memories
-from kept.model import Memory, Scope, Source, canonical_kind, replace
+from kept.model import ITEM, Memory, Scope, Source, canonical_kind, replace
 from kept.ports import ANYTHING, Storage, Transaction, Where
 from kept.projects.files import read_regular, shown, write_private_file
-from kept.projects.sources import files_below
+from kept.projects.sources import files_below, is_vendored
 from kept.storage.shared import every
 from kept.writing.redact import redact
 
@@ -35,7 +35,6 @@ NOTE = "source/"
 AGENT = "extraction"
 WRITTEN = ("content", "kind", "title", "tags", "files", "source", "data")  # the fields that extraction writes
 MAX_NAME = 500  # characters of a file's name in a citation
-ITEM = "item"  # in the data of an item: its name in items.json
 
 Progress = Callable[[int, int], None]
 
@@ -48,11 +47,12 @@ class Skipped(Struct, frozen=True):
 
 
 class Extraction(Struct, kw_only=True):
-    """The result of an extraction."""
+    """The result of an extraction. `items` and `chunks` count all that are there now, also of files read before."""
 
     files: int = 0
     read: int = 0
     copies: int = 0
+    vendored: int = 0  # files of others, and built ones, that were left out
     items: int = 0
     chunks: int = 0
     added: int = 0
@@ -94,6 +94,8 @@ def extract(
         if progress is not None:
             progress(number + 1, len(found))
     run.expire(gone)
+    with storage.reading() as reader:
+        run.done.items, run.done.chunks = (reader.count(Where(scope=scope)) for scope in ("items", "sources"))
     write_items_json(context, storage)
     context.tell_write(storage, run.done.added - run.done.expired)
     return run.done
@@ -117,17 +119,24 @@ def _is_wanted(item: Memory, type: str | None, source: str | None) -> bool:
     return type in (None, item.item_type) and (source is None or _is_below(item.source.file or "", source))
 
 
+def items_in(name: str, said: str) -> list[items.CitedItem]:
+    """Return the items of a file, by the rules for its format."""
+    if items.is_markdown(name):
+        return markdown_items.items_of(name, said)
+    return doc_text.items_of(name, said) if items.is_rst(name) else code_items.items_of(name, said)
+
+
 def as_document(memory: Memory) -> dict[str, Any]:
-    """An item in Brain's form."""
+    """Return an item in Brain's form."""
     return items.to_document(
-        id=str((memory.data or {}).get(ITEM) or f"item_{memory.uid}"),
+        id=memory.item_name,
         type=memory.item_type or "note",
         title=memory.title or "",
         content=memory.content,
         file=memory.source.file or "",
         line=memory.source.line or 0,
         confidence=memory.confidence,
-        at=memory.updated_at,
+        at=memory.created_at if memory.source.origin == "import" else memory.updated_at,
     )
 
 
@@ -168,11 +177,13 @@ class _Run:
         self._pending: list[tuple[str, FileNote, list[items.CitedItem], list[chunks.Chunk] | None]] = []
         self._rows = 0
         self._cited: dict[str, list[tuple[int, Scope, str]]] = {}  # by file: what is live of it now, with its seal
+        self._extracted: set[str] = set()  # files that gave items; an import may cite others
         with storage.reading() as reader:
             noted = reader.file_notes(NOTE)
             for one in (*every(reader, Where(scope="items")), *every(reader, Where(scope="sources"))):
                 if one.is_cited:
                     self._cited.setdefault(one.source.file or "", []).append((one.id, one.scope, _seal(one)))
+                    self._extracted |= {one.source.file or ""} if one.source.origin == "extraction" else set()
             self._may_be_erased = reader.is_erased(ANYTHING)  # asked once: each question ends a batch of rows
         self._notes = {name[len(NOTE) :]: _decoded(note) for name, note in noted.items()}
 
@@ -182,7 +193,10 @@ class _Run:
         for given in paths or [self._root]:
             path = Path(given).absolute()
             if path.is_dir():
-                found.update({self._name(path / name): path / name for name in files_below(path)})
+                below = files_below(path)
+                own = [name for name in below if not is_vendored(name)]
+                self.done.vendored += len(below) - len(own)
+                found.update({self._name(path / name): path / name for name in own})
             elif path.is_file():
                 found[self._name(path)] = path
             elif self._name(path) not in self._notes:  # one that is gone expires
@@ -253,9 +267,9 @@ class _Run:
 
     def _read(self, name: str, path: Path, note: FileNote, *, has_pieces: bool) -> None:
         said = read_regular(path, MAX_FILE_BYTES + 1).decode("utf-8", "replace").replace("\0", "\ufffd")
+        said = agents_md.without_block(said)  # memories come from the store, not back from the file that shows them
         self.done.read += 1
-        rules = markdown_items if items.is_markdown(name) else code_items
-        found = rules.items_of(name, said)
+        found = items_in(name, said)
         pieces = list(chunks.chunks_of(said)) if self._sources or has_pieces else None
         self._queue(name, note, found, pieces)
 
@@ -290,7 +304,7 @@ class _Run:
                 return True
             return any(_is_below(name, one) for one in below) if paths else not Path(name).is_absolute()
 
-        return {name for name in (self._notes.keys() | self._cited.keys()) - found.keys() if is_expected(name)}
+        return {name for name in (self._notes.keys() | self._extracted) - found.keys() if is_expected(name)}
 
     def expire(self, gone: set[str]) -> None:
         """Let go of what was taken from files that are gone, and write the rest."""
@@ -315,8 +329,6 @@ class _Run:
         note.chunks = parts if pieces is not None else None
         note.seals = _seals(tx, [*note.items, *parts])
         tx.note_file(NOTE + name, _encoded(note) if note.hash else None)
-        self.done.items += len(note.items)
-        self.done.chunks += len(note.chunks or ())
 
     def _cited_ids(self, name: str, scope: Scope) -> list[int]:
         return [id for id, of_scope, _ in self._cited.get(name[:MAX_NAME], ()) if of_scope == scope]

@@ -7,27 +7,35 @@ space asks `access` first, as the verbs do.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 
 from msgspec import Struct
 
+from kept import text
 from kept.errors import InvalidInput, NotFound
 from kept.freshness import Standing
-from kept.memory import brief, read
+from kept.memory import brief, erase, judging, read
 from kept.memory.context import Context, Events, Memories, Ref
-from kept.memory.findings import find_message, findings_of, message_id_of
+from kept.memory.endings import DatedView
+from kept.memory.findings import find_message, message_id_of
+from kept.memory.past import records_as_of
 from kept.memory.receipts import Explained, explain_session
+from kept.memory.session_records import said_in
 from kept.memory.session_summary import summary_of
 from kept.memory.standing import CodeView
-from kept.model import KINDS, Actor, Briefing, Memory, Message, Recalled, Session
+from kept.model import KINDS, Actor, Briefing, Hit, Memory, Message, Recalled, Session
 from kept.ports import Reader, Where
 from kept.recall import RecallScope, Request, profile_of
 from kept.storage.shared import by_day
+from kept.writing.duplicates import is_guarded
+from kept.writing.rejections import Rejections
 
 MOST_RECEIPTS = 1_000  # that are searched for a session, or for the last briefing
-SHOWN_BEGINNING = 3  # messages of a session among which its user has spoken first
+SHOWN_BEGINNING = 8  # messages of a session among which its user has spoken first
+MOST_CHANGES = 500  # events after which reading everything is quicker than following them
+ALL = 2**31 - 1
 QUOTED_CHARS = 60  # of a memory, by which its message is found
 
 
@@ -84,6 +92,16 @@ class SearchedFiles(Struct, frozen=True, kw_only=True):
     files: Sequence[tuple[str, int]] = ()
 
 
+class SpaceMemories(Struct, frozen=True, kw_only=True):
+    """Memories of a space up to an event: all of them (`is_whole`), or those changed since; `gone` are uids."""
+
+    space: str
+    last_event: int
+    is_whole: bool
+    memories: Memories = []
+    gone: tuple[str, ...] = ()
+
+
 class Look:
     """What a program can see of an opened memory without changing anything."""
 
@@ -91,8 +109,21 @@ class Look:
         self._context = context
 
     def standing(self, memory: Memory) -> Standing:
-        """Return whether the code that a memory names is as it was, and its branch if that is not merged."""
-        return CodeView(self._context)(memory)
+        """Return whether a memory holds: its code, its branch if that is not merged, and when it ended if it did."""
+        return DatedView(self._context, CodeView(self._context))(memory)
+
+    def tellable(self, said: Iterable[Hit]) -> list[Hit]:
+        """Leave out the messages that make a forgotten or rejected statement. They stay in their sessions."""
+        storage, hits = self._context.spaces.project(), list(said)
+        if storage is None or not hits:
+            return hits
+        with storage.reading() as reader:
+            rejections = Rejections(reader)
+            return [hit for hit in hits if not rejections.are_in(hit.content)]
+
+    def is_guarded(self, memory: Memory) -> bool:
+        """Return True if tool calls that concern a memory are refused once."""
+        return any(is_guarded(reader, memory) for reader in self._context.readers() if reader.space == memory.space)
 
     # The opened memory itself
 
@@ -100,6 +131,11 @@ class Look:
     def actor(self) -> Actor:
         """Return the actor on whose behalf the memory is opened."""
         return self._context.actor
+
+    @property
+    def signature(self) -> str:
+        """Return the name with which changes of this actor are signed in the journal."""
+        return self._context.signature
 
     @property
     def person(self) -> str | None:
@@ -155,6 +191,13 @@ class Look:
         kinds["other"] = found["live"] - kinds.total()
         return MemoryCounts(**found, by_kind={kind: number for kind, number in kinds.items() if number})
 
+    def memories_since(self, seen: Mapping[str, int]) -> list[SpaceMemories]:
+        """Return the memories of every shelf that changed after the events `seen`, a number for each space.
+
+        A space that was not seen, or that has changed a lot, comes whole; an unchanged one is left out.
+        """
+        return [found for reader in self._context.readers() if (found := _changed(reader, seen.get(reader.space)))]
+
     def items(self, *, limit: int, after: int = 0) -> Memories:
         """Return items of the project's files, newest first; `after` is the last id of the page before."""
         with self._reading() as reader:
@@ -168,6 +211,14 @@ class Look:
             newest = reader.select(where, limit=among) if reader is not None and pieces else []
         files = Counter(one.source.file or "" for one in newest)
         return SearchedFiles(pieces=pieces, files=files.most_common(limit))
+
+    def waiting(self) -> list[tuple[Session, int]]:
+        """Return the sessions that wait for a judge, each with the number of its open findings, the oldest first."""
+        return judging.waiting(self._context)
+
+    def erase_preview(self, ref: Ref) -> dict[str, int]:
+        """Count the records that erasing a memory would remove or change, by place."""
+        return erase.preview(self._context, [ref])
 
     # Questions that are not noted
 
@@ -203,6 +254,17 @@ class Look:
         """Write the text that the same agent would be given now for the prompt of a receipt."""
         return brief.replay(self._context, given)
 
+    def next_start(self) -> Briefing:
+        """Write the text that a session which begins now would be given."""
+        asked = Request(query="")
+        begins = Explained(receipt="", kind="briefing", at=self.now(), question=asked, event="start", moment="start")
+        return brief.replay(self._context, begins)
+
+    def known_at(self, at: datetime) -> Memories:
+        """Return the memories of every shelf as they were at a moment; erased ones stay erased."""
+        found = (record for reader in self._context.readers() for record in records_as_of(reader, at))
+        return [record for record in found if isinstance(record, Memory) and record.scope == "memory"]
+
     def threshold_share(self, question: Request) -> float:
         """Return the share of the best score below which a hit of this question is held back."""
         return profile_of(question, self._context.settings).threshold_share
@@ -217,6 +279,12 @@ class Look:
         """Return the ids of sessions that were given a text and that begin like this, the last one first."""
         named = dict.fromkeys(one.session for one in self.receipts(limit=MOST_RECEIPTS) if one.session)
         return [session for session in named if beginning and session.startswith(beginning)]
+
+    def last_receipt(self) -> int:
+        """Return the number of the newest receipt; 0 if there is none."""
+        with self._reading() as reader:
+            newest = None if reader is None else reader.receipt()
+        return 0 if newest is None else newest[0]
 
     def last_briefing(self) -> Explained | None:
         """Return the receipt of the last briefing, or None."""
@@ -268,6 +336,12 @@ class Look:
 
     # Conversations
 
+    def sessions_named(self, names: Sequence[str]) -> list[Session]:
+        """Return the sessions with these names, as far as they exist."""
+        with self._reading() as reader:
+            found = [] if reader is None else [reader.session(name) for name in dict.fromkeys(names)]
+        return [one for one in found if one is not None]
+
     def overviews(self, sessions: Sequence[Session]) -> list[SessionOverview]:
         """Return an overview of each of these sessions."""
         with self._reading() as reader:
@@ -284,7 +358,7 @@ class Look:
                 messages=reader.messages(name, after=after, limit=limit),
                 first_said=_first_said(reader, name),
                 last_number=reader.last_number(name),
-                findings=findings_of(reader, name),
+                findings=said_in(reader, found),
                 summary=summary_of(reader, name),
             )
 
@@ -318,9 +392,33 @@ def _last_event(reader: Reader) -> int:
     return next((event.seq for event in reader.events(newest_first=True, limit=1)), 0)
 
 
+def _changed(reader: Reader, seen: int | None) -> SpaceMemories | None:
+    """Return the memories of a space that changed after an event; None if none has."""
+    last = _last_event(reader)
+    if seen is not None and last == seen:
+        return None
+    if seen is None or last < seen or last - seen > MOST_CHANGES:
+        every = reader.select(Where(shelf="any"), limit=ALL)
+        return SpaceMemories(space=reader.space, last_event=last, is_whole=True, memories=every)
+    return _followed(reader, seen, last)
+
+
+def _followed(reader: Reader, seen: int, last: int) -> SpaceMemories:
+    """Return the memories that the events after `seen` are about, as they are now."""
+    uids = dict.fromkeys(event.subject for event in reader.events(after=seen) if ":" not in event.subject)
+    found = [one for uid in uids for one in reader.select(Where(shelf="any", uid=uid), limit=1)]
+    gone = tuple(uids.keys() - {one.uid for one in found})
+    return SpaceMemories(space=reader.space, last_event=last, is_whole=False, memories=found, gone=gone)
+
+
 def _first_said(reader: Reader, session: str) -> Message | None:
-    beginning = reader.messages(session, limit=SHOWN_BEGINNING)
-    return next((message for message in beginning if message.role == "user"), None)
+    beginning = [one for one in reader.messages(session, limit=SHOWN_BEGINNING) if one.role == "user"]
+    return next((one for one in beginning if _is_said(one.content)), next(iter(beginning), None))
+
+
+def _is_said(content: str) -> bool:
+    """Return True if a person has said this: no command, and not the text of a program."""
+    return not text.without_delivered(content).lstrip().startswith(("<", "/", "[", "Caveat:"))
 
 
 def _overview(reader: Reader, session: Session) -> SessionOverview:

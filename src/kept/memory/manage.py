@@ -9,8 +9,10 @@ from kept import ids
 from kept.errors import InvalidInput, NotFound
 from kept.memory import guards, trust
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
-from kept.model import Alias, Conflict, Memory, Pause, replace
+from kept.memory.read import looking
+from kept.model import OVERRIDES, Alias, Conflict, Memory, Pause, replace
 from kept.ports import Reader, Storage, Transaction
+from kept.recall.pipeline import live_side
 from kept.recall.vocabulary import as_mapping as alias_mapping
 from kept.recall.vocabulary import is_default
 from kept.writing.check import MAX_NAME_CHARS, check_text
@@ -22,9 +24,13 @@ MAX_OTHERS = 50  # words that one word stands for
 
 
 def conflicts(context: Context, *, resolved: bool) -> Conflicts:
-    """The open contradictions; with `resolved`, all of them."""
-    found = (conflict for reader in context.readers() for conflict in reader.all(Conflict))
-    return [conflict for conflict in found if resolved or conflict.resolved_at is None]
+    """List the open contradictions between live memories; with `resolved`, all contradictions."""
+    with looking(context.readable()) as readers:
+        found = [conflict for reader in readers for conflict in reader.all(Conflict)]
+        if resolved:
+            return found
+        unsettled = [conflict for conflict in found if conflict.resolved_at is None]
+        return [one for one in unsettled if all(live_side(uid, readers) for uid in (one.left, one.right))]
 
 
 def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
@@ -59,13 +65,22 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
             supersede(tx, other, current, at)
             reject(tx, other, "overruled")
         tx.put(replace(found, resolved_at=at), "resolve")
-        if kept.space != storage.space:  # a global memory holds in other projects, too: nothing of it changes
+        if kept.space != storage.space:  # a global memory holds in other projects as well: nothing of it changes
             return current, -goes
+        if other is None:
+            current = _overriding(current, found)
         return tx.put(replace(current, verified_at=at, updated_at=at), "resolve"), -goes
 
     settled, delta = context.write(storage, work)
     context.tell_write(storage, delta)
     return settled
+
+
+def _overriding(memory: Memory, conflict: Conflict) -> Memory:
+    """Return a memory of the project that holds here instead of a global one, which stays for other projects."""
+    known = (memory.data or {}).get(OVERRIDES, [])
+    shared = conflict.left if conflict.right == memory.uid else conflict.right
+    return replace(memory, data={**(memory.data or {}), OVERRIDES: [*dict.fromkeys((*known, shared))]})
 
 
 def _with_conflict(context: Context, number: int, kept: Memory) -> Storage | None:

@@ -13,16 +13,18 @@ from typing import Any
 
 from kept import worth
 from kept.errors import InvalidInput
+from kept.exchange import agents_md
 from kept.exchange import memory_md as page
 from kept.memory.change import put_away
 from kept.memory.context import BATCH, Context, by_uid
-from kept.memory.view import Ask, Outcome, Seen, Synced, Terms, ViewPlace, Waiting, person_source
+from kept.memory.view import AGENTS_MD, Ask, Outcome, Seen, Synced, Terms, ViewPlace, Waiting, person_source
 from kept.memory.write import place as destination
 from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
 from kept.ports import Transaction, Where
 from kept.storage.shared import every
 from kept.tables import RETENTIONS
 from kept.writing import pipeline, revise
+from kept.writing.rejections import Rejections
 
 SHARED_MARK = 8  # characters of a uid: the numbers of one machine mean nothing on another
 MOST_EVENTS = 300  # since the file was written: beyond that, all memories are looked at
@@ -33,6 +35,9 @@ SHOWN_TIERS = ("project", "global")
 
 class MemoryFile:
     """The MEMORY.md of one space."""
+
+    command = "kept files sync"  # which shows the edits of a shared file, and asks
+    title = ""  # a heading of ours below which a new line has no tag
 
     def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
         self.place = place
@@ -51,7 +56,7 @@ class MemoryFile:
         written = page.ancestor(snapshots[0], snapshots[-1], rows) if snapshots else None
         edits = page.find_edits(written, rows)
         accepts = self._check(tx, edits, rows, written or {}, ids)
-        work = _Work(self, tx, rows, written or {}, edits, ids, done, accepts=accepts)
+        work = PageWork(self, tx, rows, written or {}, edits, ids, done, accepts=accepts)
         work.run()
         shown, more = self._shown(tx, rows, work, note.get("seq") if seen.text is not None else None)
         text = page.weave(rows, work.marks, shown, leave=work.left, more=more)
@@ -85,22 +90,22 @@ class MemoryFile:
             return True
         named = (self.memory_of(tx, mark, ids) for mark in edits.deleted)
         gone = [memory for memory in named if memory and not memory.is_archived]
-        if page.is_suspicious(written, edits) or _is_half_saved(rows, gone):
+        if page.is_suspicious(written, edits) or _is_half_saved(rows, map(self.line_of, gone)):
             self._ask_about_lost(gone, len(edits.deleted), len(written))
         if not self.place.is_shared:
             return True
-        lines = [*self._edited(tx, edits, rows, ids), *(f"- {page.line_of(memory)}" for memory in gone)]
+        lines = [*self._edited(tx, edits, rows, ids), *(f"- {self.line_of(memory)}" for memory in gone)]
         if not self._terms.is_asked_for:
             edited = "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
-            raise Waiting(f"{edited} edited. `kept files sync` shows the edits and asks.")
+            raise Waiting(f"{edited} edited. `{self.command}` shows the edits and asks.")
         return not lines or (self._terms.ask is not None and _accepts_all(self._terms.ask, lines))
 
     def _ask_about_lost(self, gone: Sequence[Memory], n_gone: int, n_written: int) -> None:
         """Raise Waiting unless a person says that these lines are to be forgotten."""
         question = f"{n_gone} of {n_written} lines are gone from {self.place.name}."
         if self._terms.ask is None:
-            raise Waiting(f"{question} `kept files sync` asks whether to forget them.")
-        if not self._terms.ask(f"{question} Forget these?", [page.line_of(memory) for memory in gone[:MOST_ASKED]]):
+            raise Waiting(f"{question} `{self.command}` asks whether to forget them.")
+        if not self._terms.ask(f"{question} Forget these?", [self.line_of(memory) for memory in gone[:MOST_ASKED]]):
             raise Waiting("The answer was no. Nothing was changed; put the lines back, or delete the file.")
 
     def _edited(
@@ -109,12 +114,20 @@ class MemoryFile:
         """The changed and new lines, as a person is shown them: before and after."""
         for n in edits.changed:
             if (before := self.memory_of(tx, edits.marks[n], ids)) is not None:
-                yield f"- {page.line_of(before)}"
+                yield f"- {self.line_of(before)}"
             yield f"+ {rows[n].text or ''}"
         for n in (*edits.added, *edits.foreign):
             yield f"+ {rows[n].text or ''}"
 
     # Memories and their marks
+
+    def line_of(self, memory: Memory) -> str:
+        """Return the text of a memory in one line."""
+        return page.line_of(memory)
+
+    def content_of(self, line: str) -> str:
+        """Return the text of a line as a memory has it."""
+        return page.content_of(line)
 
     def mark_of(self, memory: Memory, ids: Mapping[str, int]) -> str:
         """How the file names a memory: by its id; in a repository by a mark that means nothing on its own."""
@@ -137,10 +150,11 @@ class MemoryFile:
     def prepare(self, row: page.Row, *, accepts: bool) -> "pipeline.Ready | Receipt":
         """Make an added line a draft that is ready to be stored. A date in it or over it says when it was said."""
         section = row.section
-        own = () if section in page.SECTIONS else (" ".join((section or "").casefold().split())[:MAX_TAG],)
+        is_ours = section in (*page.SECTIONS, self.title)
+        own = () if is_ours else (" ".join((section or "").casefold().split())[:MAX_TAG],)
         kind, tags = page.SECTIONS.get(section or "", "fact"), tuple(filter(None, own))
         said_at = None if row.day is None else datetime.combine(row.day, time(), UTC)
-        content = page.content_of(row.text or "")
+        content = self.content_of(row.text or "")
         draft = Draft(content=content, kind=kind, tags=tags, tier=self._tier(), created_at=said_at)
         if not accepts:
             draft = replace(draft, trust="unknown", source=Source(origin="import", file=str(self.place.name)))
@@ -148,7 +162,7 @@ class MemoryFile:
 
     def revise(self, memory: Memory, text: str, tx: Transaction) -> Memory:
         """The memory with the text of its line."""
-        return revise.revise(memory, {"content": page.content_of(text)}, self._rules, tx.stamp.at)
+        return revise.revise(memory, {"content": self.content_of(text)}, self._rules, tx.stamp.at)
 
     def store(self, tx: Transaction, ready: "pipeline.Ready") -> Receipt:
         [receipt] = pipeline.store(tx, [ready], destination(self.place.storage, tx.stamp.at))
@@ -158,7 +172,7 @@ class MemoryFile:
         return GLOBAL if self.place.storage.space == GLOBAL else "project"
 
     def _shown(
-        self, tx: Transaction, rows: Sequence[page.Row], work: "_Work", seq: int | None
+        self, tx: Transaction, rows: Sequence[page.Row], work: "PageWork", seq: int | None
     ) -> tuple[list[page.PageLine], int]:
         """The entries that fit, those worth most first; and how many memories are left out."""
         now, factors = tx.stamp.at, RETENTIONS[self._context.settings.retention].worth
@@ -177,7 +191,7 @@ class MemoryFile:
             work.ids[entry.mark] = id
         return shown, tx.count() - len(shown)
 
-    def _considered(self, tx: Transaction, work: "_Work", seq: int | None) -> Iterable[Memory]:
+    def _considered(self, tx: Transaction, work: "PageWork", seq: int | None) -> Iterable[Memory]:
         """Return the live memories that may be shown.
 
         All of them if the file is asked for; else those that it shows, and those that have changed since.
@@ -189,14 +203,14 @@ class MemoryFile:
         found = {one.id: one for one in filter(None, (*self._shown_before(tx, work), *changed))}
         return filter(_is_live_memory, found.values())
 
-    def _shown_before(self, tx: Transaction, work: "_Work") -> list[Memory]:
+    def _shown_before(self, tx: Transaction, work: "PageWork") -> list[Memory]:
         """Return the memories whose marks are in the file."""
         marked = sorted(filter(None, {self._id_of(mark, work.ids) for mark in work.marks.values()}))
         chunks = [tuple(marked[start : start + BATCH]) for start in range(0, len(marked), BATCH)]
         return [one for ids in chunks for one in tx.select(Where(shelf="any", ids=ids), limit=BATCH)]
 
 
-class _Work:
+class PageWork:
     """Taking the edits of one file in."""
 
     def __init__(
@@ -235,7 +249,7 @@ class _Work:
             self._done.notes.append(f"^k{mark} is no longer live, so your changed line was stored as a new memory.")
             self._add(number)
             return
-        stored = page.line_of(memory)
+        stored = self._view.line_of(memory)
         if stored == text:
             return
         if not self._accepts:
@@ -256,7 +270,7 @@ class _Work:
         """A line with a mark that was not in the file before: pasted back, or of another copy of the file."""
         mark, text = self.marks[number], self._rows[number].text or ""
         memory = self._memory(mark)
-        if memory is None or page.line_of(memory) != text:
+        if memory is None or self._view.line_of(memory) != text:
             self._add(number)
         elif memory.is_archived and self._accepts:
             back = replace(
@@ -267,6 +281,8 @@ class _Work:
                 superseded_by=None,
                 updated_at=self._tx.stamp.at,
             )
+            rejections = Rejections(self._tx)
+            rejections.lift(self._tx, rejections.of(back))
             self._done.added.append(revise.put_again(self._tx, back, "restore")[0].ref)
             self.touched.add(mark)
 
@@ -296,7 +312,7 @@ class _Work:
         memory = self._memory(mark)
         if memory is None or memory.is_archived or not self._accepts or mark in self.touched:
             return
-        if page.digest(page.line_of(memory)) != self._written[mark]:
+        if page.digest(self._view.line_of(memory)) != self._written[mark]:
             note = f"{memory.ref} was deleted in the file and changed in the store since: it stays."
             self._done.notes.append(note)
             return
@@ -325,7 +341,22 @@ def _accepts_all(ask: Ask, lines: Sequence[str]) -> bool:
 def without_erased(
     place: ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
 ) -> tuple[str, Mapping[str, Any]]:
-    """The file without the lines of erased memories and without quotations of them; and the note without them."""
+    """Return the file and its note without the lines of erased memories, and without quotations of them.
+
+    Of AGENTS.md that is only the block: the rest is not ours to change.
+    """
+    if place.name == AGENTS_MD:
+        block = agents_md.find(text)
+        if block is None:
+            return text, note
+        inner, clean_note = _rows_without_erased(place, block.inner, note, ids, erase)
+        return agents_md.put(text, inner), clean_note
+    return _rows_without_erased(place, text, note, ids, erase)
+
+
+def _rows_without_erased(
+    place: ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
+) -> tuple[str, Mapping[str, Any]]:
     known: Mapping[str, int] = note.get("ids", {})
     gone = {mark for mark, id in known.items() if id in ids} if place.is_shared else {str(id) for id in ids}
     rows = [row for row in page.parse(text) if row.mark not in gone]
@@ -353,6 +384,8 @@ def _entry(memory: Memory, mark: str) -> page.PageLine:
 
 def _is_shown(memory: Memory, *, is_there: bool) -> bool:
     """A line that came from this file stays there; one that Kept wrote goes when its trust is lowered."""
+    if memory.is_rejected:
+        return False
     if memory.is_low_trust:
         return is_there and memory.source.origin == "import"
     return is_there or _is_of_the_project(memory)
@@ -366,9 +399,9 @@ def _is_of_the_project(memory: Memory) -> bool:
     return memory.tier in SHOWN_TIERS or memory.kind == "summary"
 
 
-def _is_half_saved(rows: Sequence[page.Row], gone: Sequence[Memory]) -> bool:
+def _is_half_saved(rows: Sequence[page.Row], gone: Iterable[str]) -> bool:
     """Whether the file ends in the middle of a line that was there: an editor is still writing it."""
     last = rows[-1] if rows else None
     if last is None or not last.text or last.mark is not None or last.raw.endswith("\n"):
         return False
-    return any(page.line_of(memory).startswith(last.text) for memory in gone)
+    return any(line.startswith(last.text) for line in gone)

@@ -3,7 +3,7 @@
 Each method builds the request of its verb and performs it; the rules are in the modules of their topics.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,16 @@ from kept.settings import Settings
 if TYPE_CHECKING:
     from kept.memory.bringing import BroughtIn
     from kept.memory.files import ViewStatus
+    from kept.memory.host_notes import HostState
     from kept.memory.joiner import Joined
     from kept.memory.layout import Layout
     from kept.memory.library import Extraction
     from kept.memory.move import Moved
+    from kept.memory.note_writer import NoteReading
     from kept.memory.reviews import Review
     from kept.memory.store import Examined, Leak
+    from kept.memory.team import TeamStatus
+    from kept.memory.team_state import TeamExchange, TeamMember
     from kept.memory.transfer import Exported
     from kept.memory.views import Synced
     from kept.ports import BackedUp, Restored, Shelf
@@ -44,11 +48,10 @@ class Namespace:
 class Aliases(Namespace):
     """Words that stand for others in a recall (`memory.aliases`)."""
 
-    def add(self, word: str, *expands_to: str) -> Alias:
-        """Let a query for `word` find memories that hold one of the others as well."""
-        return perform(
-            self._context, verbs.switches.ADD_ALIAS, verbs.switches.AddAlias(word=word, expands_to=expands_to)
-        )
+    def add(self, word: str, *expands_to: str | Iterable[str]) -> Alias:
+        """Let a query for `word` find memories that hold one of the others as well: strings, or a list of them."""
+        others = tuple(other for given in expands_to for other in several(given))
+        return perform(self._context, verbs.switches.ADD_ALIAS, verbs.switches.AddAlias(word=word, expands_to=others))
 
     def remove(self, word: str) -> None:
         """Let a query for the word search for no other, also if Kept brings some. Raises NotFound."""
@@ -121,6 +124,13 @@ class Files(Namespace):
         """
         return perform(self._context, verbs.views.SYNC, verbs.views.Sync(ask=ask))
 
+    def agents(self, *, remove: bool = False, ask: Callable[[str, Sequence[str]], bool] | None = None) -> "Synced":
+        """Write confirmed memories of the project into a block of AGENTS.md, or take the block out.
+
+        `ask(question, lines)` decides about edits that people made inside the block. Without it, they wait.
+        """
+        return perform(self._context, verbs.views.AGENTS, verbs.views.WriteAgents(remove=remove, ask=ask))
+
     def take_edits(self) -> "list[Synced]":
         """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
         return self._read_edits(is_accompanied=False)
@@ -133,6 +143,20 @@ class Files(Namespace):
         from kept.memory import views  # a prompt does without it, and the verbs of files bring more along
 
         return views.accompany(self._context) if is_accompanied else views.take_edits(self._context)
+
+    def read_notes(
+        self, environ: Mapping[str, str], *, agent: str = "", session: str | None = None, only: Sequence[str] = ()
+    ) -> "list[NoteReading]":
+        """Read the notes that agents keep of this project in their own memories, and write nothing there.
+
+        Of all hosts whose setting is on, or of those in `only`. `agent` and `session` have just worked. The background
+        process of the hooks calls it.
+        """
+        return verbs.views.read_notes(self._context, environ, agent=agent, session=session, only=only)
+
+    def note_readers(self, environ: Mapping[str, str]) -> "list[HostState]":
+        """Return for each host whether its notes are read, where they are, and how many were read."""
+        return verbs.views.note_readers(self._context, environ)
 
     def status(self) -> "list[ViewStatus]":
         """Return where each file is, and whether it has edits."""
@@ -158,6 +182,36 @@ class Files(Namespace):
         """Write the memory of this project in Brain's layout, by agent, into a new folder."""
         asked = verbs.exchange.WriteBrain(folder=str(folder))
         return perform(self._context, verbs.exchange.WRITE_BRAIN, asked)
+
+
+class Team(Namespace):
+    """Memories shared through a git ref of the repository's remote (`memory.team`)."""
+
+    def share(self, refs: Ref | Sequence[Ref]) -> Memories:
+        """Mark confirmed memories of the project, to be sent to teammates with the next push."""
+        given = (refs,) if isinstance(refs, int | str) else tuple(refs)
+        return perform(self._context, verbs.team.SHARE, verbs.team.ShareMemories(refs=given))
+
+    def unshare(self, refs: Ref | Sequence[Ref]) -> Memories:
+        """Take memories back from teammates with the next push; they stay here."""
+        given = (refs,) if isinstance(refs, int | str) else tuple(refs)
+        return perform(self._context, verbs.team.UNSHARE, verbs.team.ShareMemories(refs=given))
+
+    def push(self, remote: str | None = None) -> "TeamExchange":
+        """Pull, then send the shared memories. Raises StorageError if the remote does not take them."""
+        return perform(self._context, verbs.team.PUSH, verbs.team.TeamRemote(remote=remote))
+
+    def pull(self, remote: str | None = None) -> "TeamExchange":
+        """Fetch the memories that teammates have shared, and join them with this project."""
+        return perform(self._context, verbs.team.PULL, verbs.team.TeamRemote(remote=remote))
+
+    def trust(self, author: str, *, remove: bool = False) -> "TeamMember":
+        """Accept an author of shared memories as a teammate, after a person's yes; `remove` ends that."""
+        return perform(self._context, verbs.team.TRUST, verbs.team.TrustAuthor(author=author, remove=remove))
+
+    def status(self, remote: str | None = None) -> "TeamStatus":
+        """Return which memories are shared, and whose statements wait to be accepted. The remote is not asked."""
+        return perform(self._context, verbs.team.STATUS, verbs.team.TeamRemote(remote=remote))
 
 
 class Vectors(Namespace):
@@ -271,13 +325,18 @@ class Store(Namespace):
         """
         return perform(self._context, verbs.exchange.EXPORT, verbs.exchange.Export(archived=archived))
 
-    def export_to(self, target: PathOrName, *, format: str = "kept", with_forgotten: bool = False) -> "Exported":
+    def export_to(
+        self, target: PathOrName, *, format: str = "kept", with_forgotten: bool = False, sessions: bool = False
+    ) -> "Exported":
         """Write everything without loss to a file that `merge` and `kept import` read: memories with their history,
         the archive, sessions, tasks, aliases, pauses. Forgotten memories only if asked for. Replaces the file.
 
         `format` markdown, obsidian (a new folder), praxis, server-memory or csv: the live memories, for other programs.
+        `sessions`: for praxis, a new folder with the findings of each session as well.
         """
-        asked = verbs.exchange.ExportTo(target=str(target), format=format, with_forgotten=with_forgotten)
+        asked = verbs.exchange.ExportTo(
+            target=str(target), format=format, with_forgotten=with_forgotten, sessions=sessions
+        )
         return perform(self._context, verbs.exchange.EXPORT_TO, asked)
 
     def export_lines(self, *, with_forgotten: bool = False) -> Iterator[bytes]:
@@ -391,6 +450,7 @@ class Namespaces:
         self.aliases = Aliases(context)
         self.files = Files(context)
         self.pauses = Pauses(context)
+        self.team = Team(context)
         self.vectors = Vectors(context)
         self.reviews = Reviews(context)
         self.knowledge = Knowledge(context)

@@ -18,12 +18,12 @@ from kept.memory.context import Confirm, Context, Judge
 from kept.memory.signals import without_secrets
 from kept.model import Actor, Origin, Role
 from kept.ports import Clock, Embedder
+from kept.projects import ExactName, config
 from kept.projects import Projects as Projects
-from kept.projects import config
 from kept.projects import typed as typed
 from kept.projects.home import Home, account_name, default_home, expanded
 from kept.projects.registry import Project as Project
-from kept.projects.spaces import HomeSpaces, OneSpace, ProjectOnly, Spaces
+from kept.projects.spaces import HomeSpaces, OneSpace, ProjectOnly, Spaces, UserSpaces
 from kept.settings import Settings
 from kept.storage import is_database, open_space
 
@@ -40,7 +40,9 @@ def open(
     location: str | os.PathLike[str] | None = None,
     *,
     project: str | os.PathLike[str] | None = None,
+    user: str | None = None,
     home: str | os.PathLike[str] | None = None,
+    exact: bool = False,
     actor: Actor | None = None,
     confirm: Confirm | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
@@ -58,7 +60,9 @@ def open(
 
     `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, the postgresql:// URL of a
     database that holds the project, or None for the home, unless `$KEPT_DATABASE_URL` or `kept projects link` names a
-    database. `project` is a directory or a name. `confirm(question) -> bool` is asked before global memory changes.
+    database. `project` is a directory or a name; with `exact` always a name, compared as it is. `user` is the name or
+    id of a user of your program, any string, compared as it is: each user has a memory apart from all projects and
+    other users, without global memory. `confirm(question) -> bool` is asked before global memory changes.
     `clock` returns an aware datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may
     give each hit one more factor; `embedder` makes the vectors of profile hybrid. `judge(list)` settles the findings of
     each session as it ends: it returns `keep`, `drop`, `rewrite` and `add`. `summarizer(messages)` writes the summaries
@@ -69,10 +73,14 @@ def open(
     it is known only later. `without_global` hides the global memory of the home.
     """
     clean_messages_with(without_secrets)
+    _check_given(actor, origin)
     now = clock or utc_now
-    if location is None or is_database(location):
+    target = _exactly(project) if exact else project
+    if user is not None:
+        spaces, chosen = _of_user(location, user, target, home, settings, now)
+    elif location is None or is_database(location):
         url = None if location is None else os.fspath(location)
-        spaces, chosen = _in_home(url, project, home, settings, now, without_global=without_global)
+        spaces, chosen = _in_home(url, target, home, settings, now, without_global=without_global)
     elif project is not None or home is not None:
         raise InvalidInput(
             "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
@@ -81,10 +89,7 @@ def open(
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
     acting = _acting(actor or Actor(), spaces, is_bound=without_global)
-    if spaces.is_in_database():
-        person = without_secrets(person or chosen.user_name or account_name(os.environ))
-    elif person is not None:
-        acting, person = replace(acting, name=without_secrets(person)), None
+    acting, person = _signed(acting, person, spaces, chosen)
     context = Context(
         spaces=spaces,
         actor=acting,
@@ -128,6 +133,52 @@ def _in_home(
     chosen = settings_in_force(settings, None if found is None else project_settings_file(projects.home, found))
     reached = ProjectOnly if without_global else HomeSpaces
     return reached(projects.home, projects, project, chosen, now, database), chosen
+
+
+def _check_given(actor: object, origin: object) -> None:
+    """Raise InvalidInput for an actor or an origin of another type: a name is easily given for either."""
+    if actor is not None and not isinstance(actor, Actor):
+        raise InvalidInput(
+            f"actor must be a kept.Actor, not {type(actor).__name__}.", hint='Give kept.Actor(name="anna").'
+        )
+    if origin not in get_args(Origin):
+        raise InvalidInput(
+            f"Unknown origin {str(origin)[:40]!r}.", hint=f"Choose one of {', '.join(get_args(Origin))}."
+        )
+
+
+def _signed(actor: Actor, person: str | None, spaces: Spaces, chosen: Settings) -> tuple[Actor, str | None]:
+    """Return the actor and the person for whom it acts: a database notes both names, any other store the person's."""
+    if spaces.is_in_database():
+        return actor, without_secrets(person or chosen.user_name or account_name(os.environ))
+    return (actor, None) if person is None else (replace(actor, name=without_secrets(person)), None)
+
+
+def _of_user(
+    location: str | os.PathLike[str] | None,
+    user: str,
+    project: str | os.PathLike[str] | None,
+    home: str | os.PathLike[str] | None,
+    settings: Settings | Mapping[str, Any] | None,
+    now: Clock,
+) -> tuple[Spaces, Settings]:
+    """Return the space of a user, and the settings in force. No project is looked up, nor the current directory."""
+    if project is not None or not (location is None or is_database(location)):
+        raise InvalidInput(
+            "user cannot be combined with project or a file.", hint="A user's memory is in the home, or in a database."
+        )
+    chosen = settings_in_force(settings)
+    database = os.fspath(location) if location is not None else os.environ.get("KEPT_DATABASE_URL") or None
+    return UserSpaces(open_projects(home, clock=now).home, user, chosen, now, database), chosen
+
+
+def _exactly(project: str | os.PathLike[str] | None) -> ExactName:
+    """Return a name that is neither a path nor an id. Raises InvalidInput for anything but a string."""
+    if not isinstance(project, str):
+        raise InvalidInput(
+            f"With exact=True, project must be a string, not {type(project).__name__}.", hint="Give the project's name."
+        )
+    return ExactName(project)
 
 
 def _acting(actor: Actor, spaces: Spaces, *, is_bound: bool) -> Actor:

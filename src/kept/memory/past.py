@@ -6,18 +6,21 @@ nothing is noted of such a question; erased text stays erased; who may read, and
 decided by the present.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
+from typing import NamedTuple
 
 from msgspec import structs
 
 from kept import journal
+from kept.memory import read
 from kept.memory.context import Context, Storages
-from kept.model import SMALL_NOUNS, Memory, Message, Record, Session, replace
+from kept.model import SMALL_NOUNS, Memory, Message, Recalled, Record, Session, Task, replace
 from kept.ports import ANYWHERE, Reader, Storage
+from kept.recall import Request
 from kept.recall.candidates import Latencies
-from kept.storage.inmemory import InMemoryStorage, SavedVector, State
+from kept.storage import open_contents
+from kept.storage.shared import Contents
 
 ALL = 2**31 - 1
 DEADLINE_MS = 10_000  # a storage in memory scans: an answer about the past may take longer than one for an agent
@@ -34,31 +37,52 @@ def patient(context: Context) -> Context:
     return structs.replace(context, settings=settings, latencies=Latencies())
 
 
-def storages_as_of(storages: Sequence[Storage], at: datetime, *, with_messages: bool = False) -> Storages:
-    """Return each space as it was at that moment. `with_messages`: conversations are searched as well."""
-    return [_storage_as_of(storage, at, with_messages=with_messages) for storage in storages]
+def recall(context: Context, request: Request, as_of: datetime) -> Recalled:
+    """Answer a question of the caller from the memory of a moment. Nothing is noted."""
+    request = read.as_asked(request)
+    recalled = answer_as_of(context, request, context.readable(), as_of)
+    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
+    return recalled
+
+
+def answer_as_of(context: Context, request: Request, storages: Storages, as_of: datetime) -> Recalled:
+    """Ask all spaces as they were at a moment."""
+    past, then, at = back_at(context, storages, as_of, with_messages=request.scope == "sessions")
+    return read.answer(past, request, then, at)
+
+
+class Back(NamedTuple):
+    """The context, the spaces and the moment of a question about the past."""
+
+    context: Context
+    storages: Storages
+    at: datetime
+
+
+def back_at(context: Context, storages: Storages, as_of: datetime, *, with_messages: bool = False) -> Back:
+    """Take the spaces back to a moment.
+
+    `with_messages`: conversations are searched as well.
+    """
+    at = moment_of(context, as_of)
+    return Back(patient(context), [_storage_as_of(one, at, with_messages=with_messages) for one in storages], at)
 
 
 def _storage_as_of(storage: Storage, at: datetime, *, with_messages: bool) -> Storage:
-    past = InMemoryStorage(storage.space)
     with storage.reading() as reader:
-        past.state = _state_as_of(reader, at)
+        contents = _contents_as_of(reader, at)
         if with_messages:
-            _add_messages(past.state, reader, at)
-    with past.reading() as then:
-        then.statistics(())  # prepares every text, so that the deadline is for the search alone
-    return past
+            _add_messages(contents, reader, at)
+    return open_contents(storage.space, contents)
 
 
-def _state_as_of(reader: Reader, at: datetime) -> State:
+def _contents_as_of(reader: Reader, at: datetime) -> Contents:
     foundation = reader.foundation()
-    state = State(key=foundation.key, tombstones=set(foundation.tombstones))
-    for record in records_as_of(reader, at):
-        state.table(type(record))[record.id] = record
-    _add_vectors(state, reader)
-    for task in state.tasks.values():  # a briefing says where a task came from
-        state.events += [event for event in reader.events(subject=task.subject) if event.at <= at]
-    return state
+    contents = Contents(key=foundation.key, tombstones=set(foundation.tombstones), records=records_as_of(reader, at))
+    _add_vectors(contents, reader)
+    for task in (one for one in contents.records if isinstance(one, Task)):  # a briefing says where a task came from
+        contents.events += [event for event in reader.events(subject=task.subject) if event.at <= at]
+    return contents
 
 
 def records_as_of(reader: Reader, at: datetime) -> list[Record]:
@@ -82,23 +106,23 @@ def _known_then(record: Record, space: str, at: datetime) -> Record:
     return replace(record, space=space, last_used_at=None if is_later else record.last_used_at)
 
 
-def _add_vectors(state: State, reader: Reader) -> None:
+def _add_vectors(contents: Contents, reader: Reader) -> None:
     """Add the vectors of texts that have not changed since."""
-    state.vector_model = model = reader.vector_state().model
-    if model is None:
+    contents.vector_model = reader.vector_state().model
+    if contents.vector_model is None:
         return
     now = {one.id: one.fingerprint for one in reader.select(ANYWHERE, limit=ALL)}
-    same = [id for id, then in state.memories.items() if now.get(id) == then.fingerprint]
-    for id, vector in reader.vectors(same).items():
-        state.vectors[id] = SavedVector(model, now[id], vector)
+    then = [one for one in contents.records if isinstance(one, Memory)]
+    same = [one.id for one in then if now.get(one.id) == one.fingerprint]
+    contents.vectors = {id: (now[id], vector) for id, vector in reader.vectors(same).items()}
 
 
-def _add_messages(state: State, reader: Reader, at: datetime) -> None:
+def _add_messages(contents: Contents, reader: Reader, at: datetime) -> None:
     """Add the messages until then: a transcript is its own journal."""
-    for session in state.sessions.values():
-        state.messages[session.name] = tuple(_said_until(reader, session, at))
+    for session in (one for one in contents.records if isinstance(one, Session)):
+        contents.messages[session.name] = tuple(_said_until(reader, session, at))
         if session.packed_at is not None:
-            state.packed.add(session.name)
+            contents.packed.add(session.name)
 
 
 def _said_until(reader: Reader, session: Session, at: datetime) -> list[Message]:

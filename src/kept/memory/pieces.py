@@ -67,7 +67,7 @@ def _memories(space: str, reader: Reader, *, with_forgotten: bool) -> Iterator[P
 
 
 def _told(space: str, record: Record, reader: Reader, *, with_forgotten: bool = True) -> Piece:
-    """The piece of a record. In an export without forgotten memories, a rejection is only a fingerprint."""
+    """Return the piece of a record. In an export without forgotten memories, a rejection is only a fingerprint."""
     if isinstance(record, Rejection) and not with_forgotten:
         return piece_of(space, replace(record, words=()))
     return piece_of(space, record, reader.events(subject=record.subject))

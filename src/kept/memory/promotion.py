@@ -10,7 +10,7 @@ from kept.errors import InvalidInput
 from kept.memory import guards, write
 from kept.memory.context import BATCH, Context, Ref, as_it_is
 from kept.memory.write import grown_by
-from kept.model import GLOBAL, PROPOSED, Draft, Memory, Receipt, Source, Status, Tier, replace
+from kept.model import GLOBAL, PROPOSAL, PROPOSED, Draft, Memory, Receipt, Source, Status, Tier, replace
 from kept.ports import Storage, Transaction, Where
 from kept.writing import pipeline
 
@@ -89,7 +89,7 @@ def _check_promotion(memory: Memory, to: Tier) -> None:
 def _as_draft(memory: Memory, to: Tier) -> Draft:
     """Draft the memory as its promoter puts it forward, without the tags of the task that a note leaves."""
     of_task = ("task", (memory.data or {}).get("stage")) if memory.tier == "task" else ()
-    left_behind = (*of_task, PROPOSED)
+    left_behind = (*of_task, PROPOSED, PROPOSAL)
     return memory.as_draft(
         tags=tuple(tag for tag in memory.tags if tag not in left_behind),
         tier=to,

@@ -9,15 +9,15 @@ from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Comparer, Context, Memories, Ref, Storages, settle
-from kept.memory.receipts import body, cold_mark, explain, latencies_of, past_latencies, save_notes
+from kept.memory.context import BATCH, Comparer, Context, Memories, Ref, Storages, settle
+from kept.memory.receipts import body, explain, latencies_of, past_latencies, save_notes, slow_mark
 from kept.memory.standing import CodeView
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
-from kept.ports import Reader, Where
+from kept.ports import LIVE, Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
 from kept.recall import WORDS_ONLY, Circumstances, Request, pipeline, profile_of
@@ -35,25 +35,13 @@ _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgot
 # Answers
 
 
-def recall(context: Context, request: Request, *, as_of: datetime | None = None) -> Recalled:
-    """Answer a question of the caller, and note it; with `as_of` answer from that moment, and note nothing."""
-    request = replace(
-        request,
-        query=well_formed(request.query),
-        kinds=tuple(map(well_formed, request.kinds)),
-        tags=tuple(map(well_formed, request.tags)),
-        files=tuple(map(well_formed, request.files)),
-    )
+def recall(context: Context, request: Request) -> Recalled:
+    """Answer a question of the caller, and note it."""
+    request = as_asked(request)
     storages, now = context.readable(), context.now()
-    if as_of is not None:
-        recalled = answer_as_of(context, request, storages, as_of)
-        context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
-        return recalled
     is_cheap = context.reranker is None and not profile_of(request, context.settings).vectors
     ask = partial(_answer_and_note, context, request, storages, now)
     recalled = context.in_rounds(storages, ask) if is_cheap else ask()
-    if request.scope != "sessions":
-        note_latency(context, recalled, storages)
     if recalled.receipt is None and _is_any_read_only(storages):
         recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
     context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
@@ -71,13 +59,24 @@ def _answer_and_note(context: Context, request: Request, storages: Storages, now
     receipt = save_notes(
         storages,
         now,
-        body=body(request, recalled) | cold_mark(context),
+        body=body(request, recalled) | slow_mark(context),
         named=[*(hit.memory for hit in recalled.hits), *missed, *recalled.pinned],
         # A link that brings in a memory must not make itself stronger by that.
         linked=[hit.memory for hit in hits if not is_followed(hit)],
         used=used_by(context, request, [hit.memory for hit in hits], now),
     )
     return replace(recalled, receipt=receipt)
+
+
+def as_asked(request: Request) -> Request:
+    """Return the question with texts that a storage can hold."""
+    return replace(
+        request,
+        query=well_formed(request.query),
+        kinds=tuple(map(well_formed, request.kinds)),
+        tags=tuple(map(well_formed, request.tags)),
+        files=tuple(map(well_formed, request.files)),
+    )
 
 
 def _is_any_read_only(storages: Storages) -> bool:
@@ -106,22 +105,6 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
         return answer_from(readers, context, request, now, embedder)
 
 
-def answer_as_of(context: Context, request: Request, storages: Storages, as_of: datetime) -> Recalled:
-    """Ask all spaces as they were at a moment. Notes nothing."""
-    past, then, at = back_at(context, storages, as_of, with_messages=request.scope == "sessions")
-    return answer(past, request, then, at)
-
-
-def back_at(
-    context: Context, storages: Storages, as_of: datetime, *, with_messages: bool = False
-) -> tuple[Context, Storages, datetime]:
-    """Return a context, the spaces and the moment for a question about the past."""
-    from kept.memory import past  # only questions about the past rebuild it
-
-    at = past.moment_of(context, as_of)
-    return past.patient(context), past.storages_as_of(storages, at, with_messages=with_messages), at
-
-
 @block
 def looking(storages: Storages) -> Iterator[list[Reader]]:
     """A look at each space, all until the end of the block."""
@@ -139,6 +122,7 @@ def answer_from(
     """The same through readers at hand; `embedder` as `embedder_for` gave it before they began to look."""
     if embedder.embedder is None and profile_of(request, context.settings).vectors:
         request = replace(request, profile=WORDS_ONLY)
+    latencies = latencies_of(context, readers)
     circumstances = Circumstances(
         readers=readers,
         settings=context.settings,
@@ -147,7 +131,7 @@ def answer_from(
         reranker=context.reranker,
         embedder=embedder.embedder,
         join=embedder.join,
-        is_degraded=latencies_of(context).is_degraded,
+        is_degraded=latencies.is_degraded,
     )
     if request.scope == "sessions":
         from kept.recall.messages import recall_messages  # only conversations are searched by it
@@ -155,17 +139,8 @@ def answer_from(
         recalled = recall_messages(request, circumstances)
     else:
         recalled = pipeline.recall(request, circumstances)
+        latencies.note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
     return recalled if embedder.note is None else _noting(recalled, embedder.note)
-
-
-def note_latency(context: Context, recalled: Recalled, storages: Storages) -> None:
-    """Note how long a recall of memories took; the second of a process also reads the times of earlier processes."""
-
-    def before() -> list[float]:
-        with looking(storages[:1]) as readers:
-            return [took for reader in readers for took in past_latencies(reader)]
-
-    latencies_of(context).note(recalled.took_ms, before)
 
 
 def _noting(recalled: Recalled, note: str) -> Recalled:
@@ -201,6 +176,12 @@ def replay(context: Context, receipt: Ref | None = None) -> Recalled:
 # Memories by ref, and lists
 
 
+class Page(list[Memory]):
+    """Memories, newest first. `has_more`: the limit was reached, and `after=page[-1].ref` continues."""
+
+    has_more = False
+
+
 def get(context: Context, ref: Ref, *, forgotten: bool = False) -> Memory:
     """The memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
     _, memory = context.find(ref)
@@ -217,10 +198,11 @@ def list_memories(
     status: ListStatus | None,
     agent: str | None = None,
     session: str | None = None,
+    data: Mapping[str, Any] | None = None,
     limit: int,
     after: Ref | None,
-) -> Memories:
-    """Memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
+) -> Page:
+    """Return memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
     check_limit(limit)
     shelf, statuses = _shelf_of(status)
     where = Where(
@@ -228,6 +210,7 @@ def list_memories(
         statuses=statuses,
         agent=None if agent is None else well_formed(agent),
         session=None if session is None else well_formed(session),
+        data=tuple((data or {}).items()),
         **{name: tuple(map(well_formed, several(values))) for name, values in named.items()},  # type: ignore[arg-type]
     )
     position = None if after is None else _position(context, after)
@@ -238,9 +221,39 @@ def list_memories(
             continue
         page_after = position.id if position is not None and position.is_global == is_global else None
         with storage.reading() as reader:
-            found += reader.select(where, limit=limit - len(found), after=page_after)
-    context.tell_read(found)
-    return found
+            found += reader.select(where, limit=limit + 1 - len(found), after=page_after)
+    page = Page(found[:limit])
+    page.has_more = len(found) > limit
+    context.tell_read(page)
+    return page
+
+
+def count(context: Context) -> int:
+    """Return how many live memories can be read."""
+    return sum(reader.count(LIVE) for reader in context.readers())
+
+
+def every(context: Context) -> Iterator[Memory]:
+    """Yield all live memories, newest first: the project's, then global ones."""
+    after: Ref | None = None
+    while True:
+        page = list_memories(context, {}, status=None, limit=BATCH, after=after)
+        yield from page
+        if not page.has_more:
+            return
+        after = page[-1].ref
+
+
+def is_there(context: Context, ref: object) -> bool:
+    """Return True if a ref, a memory or a uid names a memory that can be read and was not forgotten."""
+    if isinstance(ref, Memory):
+        ref = ref.uid
+    if not isinstance(ref, int | str):
+        return False
+    try:
+        return not context.find(ref)[1].is_forgotten
+    except (NotFound, InvalidInput):
+        return False
 
 
 def _shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:
@@ -254,7 +267,7 @@ def _shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:
 def _position(context: Context, after: Ref) -> ids.Ref:
     """The id where a page ended, also of a memory that is no longer there."""
     position = ids.parse_ref(after)
-    return position if position.uid is None else ids.parse_ref(context.find(after)[1].ref)
+    return position if position.id else ids.parse_ref(context.find(after)[1].ref)
 
 
 def well_formed(word: str) -> str:

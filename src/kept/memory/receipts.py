@@ -26,7 +26,8 @@ from kept.writing.redact import redact
 
 MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs
 MOST_OF_SESSION = 200  # receipts: memories of older ones may be told again
-COLD = "is_cold"  # in a receipt: the first recall of its process
+SLOW = "is_slow"  # in a receipt: recall was degraded after it
+LAST_RECEIPTS = 10  # that are searched for the last recall: a hook has no time for more
 
 
 class Explained(Struct, frozen=True, kw_only=True):
@@ -174,25 +175,31 @@ def _matched(hit: Hit, words: Mapping[str, int]) -> Mapping[str, str] | Sequence
     return [words[word] for word in hit.matched] if is_asked_for else hit.matched
 
 
-def cold_mark(context: Context) -> dict[str, bool]:
-    """For a receipt: whether its recall was the first of the process, which says nothing about the next."""
-    return {COLD: True} if not latencies_of(context).n_noted else {}
+def slow_mark(context: Context) -> dict[str, bool]:
+    """Return a mark for the receipt of a recall after which recall is degraded: the next process starts so."""
+    return {SLOW: True} if context.latencies is not None and context.latencies.is_degraded else {}
 
 
 # Reading
 
 
-def latencies_of(context: Context) -> Latencies:
-    """Return how long the last recalls of this opened memory took."""
+def latencies_of(context: Context, readers: Sequence[Reader] = ()) -> Latencies:
+    """Return how long the last recalls of this opened memory took. It begins as the last process ended."""
     if context.latencies is None:
-        context.latencies = Latencies()
+        context.latencies = Latencies(is_degraded=bool(readers) and was_degraded(readers[0]))
     return context.latencies
 
 
+def was_degraded(reader: Reader) -> bool:
+    """Return True if recall was degraded after the last recall, by its receipt."""
+    bodies = (body for _, _, body in reader.receipts_of(None, limit=LAST_RECEIPTS))
+    return next((bool(body.get(SLOW)) for body in bodies if body.get("took_ms")), False)
+
+
 def past_latencies(reader: Reader) -> list[float]:
-    """How long the last recalls took by their receipts, in ms, the newest last; not the first of a process."""
+    """Return the times of the last recalls by their receipts, in ms, the newest last."""
     bodies = [body for _, _, body in reader.receipts_of(None, limit=RING)]
-    return [body["took_ms"] for body in reversed(bodies) if body.get("took_ms") and not body.get(COLD)]
+    return [body["took_ms"] for body in reversed(bodies) if body.get("took_ms")]
 
 
 def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:

@@ -6,6 +6,7 @@ group in the journal, and `undo` takes them back together.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -15,12 +16,12 @@ from msgspec import Struct
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.freshness import Look, Standing, with_code
-from kept.memory import change, guards, promotion, trust, write
-from kept.memory.context import Context, Memories, global_first
+from kept.memory import change, guards, manage, promotion, trust, write
+from kept.memory.context import Context, Memories, by_uid, global_first
 from kept.memory.following import find_changes
 from kept.memory.session_summary import leave_out
 from kept.memory.standing import CodeView, held_again
-from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
+from kept.model import GLOBAL, PROPOSAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
 from kept.recall.vocabulary import is_expanded
 from kept.storage.shared import every
@@ -62,10 +63,7 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
 
     Only memories that this actor may change. `reasons` filters the list; `counts` covers all. Changes nothing.
     """
-    if limit < 0:
-        raise InvalidInput(f"limit must be 0 or more, got {limit}.")
-    if unknown := [reason for reason in reasons if reason not in REASONS]:
-        raise InvalidInput(f"Unknown reason {unknown[0]!r}.", hint=f"Choose from {', '.join(REASONS)}.")
+    _check_asked(limit, reasons)
     now, actor = context.now(), context.actor_here()
     rules = judging.ReviewRules(shelf_life_days=context.settings.shelf_life_days)
     found: list[ReviewFinding] = []
@@ -78,9 +76,10 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
                 memories = [*every(reader, LONG_TERM)]
                 conflicts = reader.all(Conflict)
                 own = reader.all(Alias)
+            rivals = _global_rivals(context, storage, conflicts)
             aliases += alias_proposals(memories, partial(_is_expanded, own))
             examined += len(memories)
-            found += judging.review(memories, conflicts, talk, now, rules, look)
+            found += judging.review(memories, conflicts, talk, now, rules, look, rivals=rivals)
     context.tell_read([finding.memory for finding in found])
     wanted = found if not reasons else [one for one in found if not set(reasons).isdisjoint(one.reasons)]
     return Review(
@@ -90,6 +89,24 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
         messages=talk.messages,
         aliases=() if reasons else tuple(aliases[:MOST_PROPOSED]),
     )
+
+
+def _check_asked(limit: int, reasons: Sequence[ReviewReason]) -> None:
+    if limit < 0:
+        raise InvalidInput(f"limit must be 0 or more, got {limit}.")
+    if unknown := [reason for reason in reasons if reason not in REASONS]:
+        raise InvalidInput(f"Unknown reason {unknown[0]!r}.", hint=f"Choose from {', '.join(REASONS)}.")
+
+
+def _global_rivals(context: Context, storage: Storage, conflicts: Sequence[Conflict]) -> Memories:
+    """Return the live global memories that memories of the project contradict."""
+    shared = context.readable_tier("global") if storage.space != GLOBAL else None
+    if shared is None:
+        return []
+    unsettled = [conflict for conflict in conflicts if conflict.resolved_at is None]
+    with shared.reading() as reader:
+        found = (by_uid(reader, uid) for one in unsettled for uid in (one.left, one.right))
+        return [one for one in found if one is not None and not one.is_archived]
 
 
 def _look(context: Context) -> Look:
@@ -121,19 +138,48 @@ def apply_decisions(context: Context, decisions: Iterable[Decision | str]) -> Me
     A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now; so does what it
     contradicts or nearly repeats), `archive:5`, `wrong:6` (archived as wrong or outdated, and not stored again
     unasked), `forget:7`, `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived), or
-    `promote:4`, which moves it into global memory. A promotion is a separate group, and comes first.
+    `promote:4`, which moves it into global memory. A promotion is a separate group, and comes first. A global memory
+    is superseded by one of the project in this project alone: other projects keep it.
     """
     found = [_found(context, one) for one in ([decisions] if isinstance(decisions, str) else decisions)]
     _check_together([(one.memory, one.by) for one in found])
     for one in found:
         _check_successor(context, one)
     changed = {one.memory.uid: _promote(context, one.memory) for one in found if one.is_promotion}
-    here = [one for one in found if not one.is_promotion]
-    storages = {one.storage.space: one.storage for one in here}
-    stamp = context.stamp(shared=GLOBAL in storages)
-    for storage in global_first(storages.values()):
-        changed |= _carry_out_in(context, storage, [one for one in here if one.storage is storage], stamp)
+    across = [one for one in found if one.is_across]
+    with context.together() if across else nullcontext():
+        changed |= _carry_out_here(context, [one for one in found if not one.is_promotion and not one.is_across])
+        changed |= {one.memory.uid: _resolve_across(context, one) for one in across}
     return [changed[one.memory.uid] for one in found]
+
+
+def _carry_out_here(context: Context, found: "Sequence[_Found]") -> dict[str, Memory]:
+    """Carry out the decisions about memories of one space each, as one group. Returns the changed memories by uid."""
+    storages = {one.storage.space: one.storage for one in found}
+    stamp = context.stamp(shared=GLOBAL in storages)
+    changed: dict[str, Memory] = {}
+    for storage in global_first(storages.values()):
+        changed |= _carry_out_in(context, storage, [one for one in found if one.storage is storage], stamp)
+    return changed
+
+
+def _resolve_across(context: Context, found: "_Found") -> Memory:
+    """Settle a contradiction between the project and global memory. Returns the memory that gives way."""
+    assert found.by is not None
+    manage.resolve(context, _conflict_of(context, found).ref, found.by.ref)
+    return context.find(found.memory.uid)[1]
+
+
+def _conflict_of(context: Context, found: "_Found") -> Conflict:
+    """Return the open contradiction between two memories of different spaces. Raises InvalidInput."""
+    sides = {found.memory.uid, *([found.by.uid] if found.by else [])}
+    for conflict in manage.conflicts(context, resolved=False):
+        if {conflict.left, conflict.right} == sides:
+            return conflict
+    raise InvalidInput(
+        f"Memories {found.memory.ref} and {found.by.ref if found.by else ''} are in different spaces, and do not "
+        "contradict each other."
+    )
 
 
 def _carry_out_in(context: Context, storage: Storage, found: "Sequence[_Found]", stamp: Stamp) -> dict[str, Memory]:
@@ -174,7 +220,7 @@ def _check_successor(context: Context, found: _Found) -> None:
         return
     write.check_not_cited(found.by, "given the tags and files of another memory")
     if found.is_across:
-        raise InvalidInput(f"Memories {found.memory.ref} and {found.by.ref} are in different spaces.")
+        _conflict_of(context, found)
     if not found.memory.is_low_trust:
         trust.check_vouched(context, found.by, "review")
 
@@ -253,7 +299,7 @@ def _keep(context: Context, tx: Transaction, memory: Memory, known: Memories) ->
     held = held_again(context, memory)
     kept = judging.kept_beside(held.vouched_for() if context.is_person else held, known)
     status = "confirmed" if kept.status == "candidate" else kept.status
-    tags = tuple(tag for tag in kept.tags if tag != PROPOSED)
+    tags = tuple(tag for tag in kept.tags if tag not in (PROPOSED, PROPOSAL))
     return tx.put(replace(kept, status=status, tags=tags, verified_at=at, updated_at=at), "verify")
 
 

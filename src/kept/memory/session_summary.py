@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kept.model import Memory, Rejection, replace
-from kept.ports import ANYTHING, Reader, Shelf, Storage, Transaction, Where
+from kept.ports import ANYTHING, Reader, Storage, Transaction, Where
 from kept.text import fingerprint, sentences
 from kept.writing.passages import SAID, Buried, Passages
 
@@ -50,20 +50,12 @@ def still_told(storage: Storage, summary: Memory) -> Memory | None:
 def _untold(reader: Reader, name: str, texts: Sequence[str]) -> set[str]:
     """Return what was forgotten or replaced, of these texts and of the session, unless it is remembered again."""
     gone = {content for one in (name, *ancestors(reader, name)) for content in _said_by(reader, one)}
-    gone |= _rejected(reader)
-    prints = tuple(map(fingerprint, (*texts, *gone)))
+    rejected = (one.fingerprint for one in reader.all(Rejection))
+    prints = (*map(fingerprint, (*texts, *gone)), *rejected)
     twins = reader.select(Where(fingerprints=prints, shelf="any"), limit=MOST_FINDINGS)
     gone |= {memory.content for memory in twins if _is_gone(reader, memory)}
     live = {memory.fingerprint for memory in twins if not memory.is_archived}
     return {content for content in gone if fingerprint(content) not in live}
-
-
-def _rejected(reader: Reader) -> set[str]:
-    """Return the statements that were forgotten or rejected here, and were not erased."""
-    uids = {one.memory for one in reader.all(Rejection)}
-    shelves: tuple[Shelf, ...] = ("forgotten", "archive") if uids else ()
-    found = [one for shelf in shelves for one in reader.select(Where(shelf=shelf), limit=MOST_FINDINGS)]
-    return {one.content for one in found if one.uid in uids}
 
 
 def _said_by(reader: Reader, name: str) -> list[str]:
@@ -73,7 +65,7 @@ def _said_by(reader: Reader, name: str) -> list[str]:
 
 
 def _is_gone(reader: Reader, memory: Memory) -> bool:
-    """Return True if a statement was forgotten, or another one of this space stands in its place.
+    """Return True if a statement was forgotten or rejected, or another one of this space stands in its place.
 
     A promotion says the same, so the promoted memory decides.
     """
@@ -81,7 +73,7 @@ def _is_gone(reader: Reader, memory: Memory) -> bool:
     while memory.uid not in seen and not memory.is_forgotten:
         seen.add(memory.uid)
         if memory.reason != "superseded" or memory.superseded_by is None:
-            return False
+            return memory.reason == "rejected"
         heirs = reader.select(Where(uid=memory.superseded_by, shelf="any", scope=None), limit=1)
         if not heirs:
             return False

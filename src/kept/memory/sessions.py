@@ -20,17 +20,20 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, views, write
+from kept.memory.awaited import awaited
 from kept.memory.compaction import stand_in, with_fallback
 from kept.memory.context import Context, Handle, Memories, Sessions, verb
-from kept.memory.findings import FindingsUpdate, findings_of, promote, take
+from kept.memory.findings import FindingsUpdate, promote, promoted_in, take
 from kept.memory.judging import Judgement, answer_from, list_of, settle
+from kept.memory.model_messages import Provider, messages_for
 from kept.memory.receipts import Explained, explain_session
+from kept.memory.session_records import inherited_by, record_of, said_in
 from kept.memory.session_summary import ancestors, summary_of, tellable
 from kept.memory.signals import warn
 from kept.memory.turns import Exchange, TurnContext, turn_context
 from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Window, message_tokens, replaceable, window
-from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace
+from kept.model import LOW_TRUST, TRUSTS, Draft, Message, MessageRole, Pause, Receipt, Session, replace
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, mirror_session, write_session_index
 from kept.projects.files import check_session_name as check_session_name
@@ -46,7 +49,6 @@ from kept.writing.quotes import Quotes
 from kept.writing.redact import check_name, marks, redact, redact_message
 
 ROLES: tuple[str, ...] = get_args(MessageRole)
-RECORD_VERSION = 1  # of the form of a finished session's record
 
 
 class Unflushed(NamedTuple):
@@ -114,14 +116,14 @@ def _safe_name(given: str | None) -> str | None:
 
 
 def run_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
-    """As `open_session`; memories from now on name it as their source, unless it has ended.
+    """As `open_session`; memories that repeat its tool results have their trust from now on, unless it has ended.
 
     People's edits of MEMORY.md and tasks.json are taken in first.
     """
     views.take_edits(context)
     opened = open_session(context, id, agent=agent, parent=parent)
     if not opened.has_ended:
-        context.running = opened
+        context.note_speaking(opened)
     return opened
 
 
@@ -226,6 +228,9 @@ class OpenSession(Handle):
         self._undated: set[int] = set()  # numbers of messages that came without a time
         self._is_live = True  # messages come as they are said, and not from a transcript that another program keeps
 
+    def __repr__(self) -> str:
+        return f"<OpenSession {self.id!r}>"
+
     @property
     def has_ended(self) -> bool:
         """Whether it is finished; a message reopens it."""
@@ -286,7 +291,7 @@ class OpenSession(Handle):
         before, session, added = self._add(messages, rules)
         if not added or session is None:
             return added
-        self._context.running = self
+        self._context.note_speaking(self)
         settings = self._context.settings
         every = settings.checkpoint_every_messages
         if before // every != (before + len(added)) // every:
@@ -325,10 +330,18 @@ class OpenSession(Handle):
         self._tell_read(shown.messages)
         return shown
 
+    def messages_for(self, provider: Provider, *, system: str = "") -> dict[str, Any]:
+        """Return the window as the arguments of a provider's SDK: openai, anthropic or gemini, ready to send.
+
+        `client.chat.completions.create(model=…, **session.messages_for("openai"))`. Each tool call stands with its
+        result; `turn.context(…)` has the same with memories in its system text.
+        """
+        return messages_for(provider, self.window().messages, system)
+
     # What is kept of it
 
     @verb("remember")
-    def remember(self, content: str, **about: Any) -> Receipt:
+    def remember(self, /, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this session as its source."""
         given = about.pop("source", None) or self._context.source()
         more = {name: about.pop(name) for name in ("also", "replaces", "check") if name in about}
@@ -337,10 +350,10 @@ class OpenSession(Handle):
 
     @verb("session.findings")
     def findings(self) -> Memories:
-        """The findings of this session (and, in a fork, of those it came from), newest first."""
+        """Return the findings of this session, newest first; in a fork also those of its first messages."""
         with self._storage.reading() as reader:
-            names = [self.id, *ancestors(reader, self.id)]
-            found = [memory for name in names for memory in findings_of(reader, name)]
+            session = reader.session(self.id)
+            found = [] if session is None else [*said_in(reader, session), *inherited_by(reader, session)]
         self._context.tell_read(found)
         return found
 
@@ -355,22 +368,9 @@ class OpenSession(Handle):
 
     @verb("session.record")
     def record(self) -> dict[str, Any]:
-        """C9: the session as its last finish left it: summary, findings, and which of them were promoted."""
+        """C9: the session as its last finish left it, and its findings as they are now, the oldest first."""
         with self._storage.reading() as reader:
-            session = self._session(reader)
-            summary = summary_of(reader, self.id)
-            found = findings_of(reader, self.id)
-        self._context.tell_read([*([] if summary is None else [summary]), *found])
-        return {
-            "version": RECORD_VERSION,
-            "sessionId": session.name,
-            "parentSessionId": session.parent,
-            "agentId": session.agent,
-            "summary": None if summary is None else summary.content,
-            "findings": [_finding_line(memory, session) for memory in reversed(found)],
-            "createdAt": session.started_at,
-            "finalizedAt": session.finished_at,
-        }
+            return record_of(self._context, reader, self._session(reader))
 
     @verb("session.flush")
     def checkpoint(self) -> int:
@@ -466,8 +466,7 @@ class OpenSession(Handle):
         """
         if self._context.is_paused(self.id) or not self._is_stored():
             return FlushResult()
-        if self._context.running is not None and self._context.running.id == self.id:
-            self._context.running = None
+        self._context.speaking.pop(self.id, None)
         if fast:
             self._set_mark(finished_at=self._context.now(), ended=FAST)
             self._after_marks()
@@ -524,6 +523,22 @@ class OpenSession(Handle):
         shown = self.window()
         return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
 
+    # The same for `async` programs
+
+    aappend = awaited(append)
+    aextend = awaited(extend)
+    amessages = awaited(messages)
+    awindow = awaited(window)
+    amessages_for = awaited(messages_for)
+    aremember = awaited(remember)
+    afindings = awaited(findings)
+    arecord = awaited(record)
+    aflush = awaited(flush)
+    acompact = awaited(compact)
+    afinish = awaited(finish)
+    afork = awaited(fork)
+    agiven = awaited(given)
+
     def tell_write(self, delta: int) -> None:
         """Signal that the session has changed, and how many messages it gained."""
         self._context.signals.emit("memory:write", type="session", path=self._path, delta=delta)
@@ -577,11 +592,13 @@ class OpenSession(Handle):
             return FlushResult(summary=known.ref if known else None)
         self.distrust_quoted()  # once more: the process that stored the last messages may have been killed
         taken = self._take_all(summarizer)
-        n_promoted = promote(self._context, self._storage, self.id, self._stamp())
+        promote(self._context, self._storage, self.id, self._stamp())
         with self._storage.writing(self._stamp()) as tx:
+            promoted = promoted_in(tx, self.id, (*taken.uids, *taken.repeated))
             if tx.last_number(self.id) == taken.upto:  # else it goes on, and is finished another time
-                self._mark_finished(tx, taken, at or tx.stamp.at)
+                self._mark_finished(tx, taken, promoted, at or tx.stamp.at)
         note_cited(self._context, self.id)
+        n_promoted = len(set(promoted) - set(session.promoted))
         self._tell_taken(taken, n_promoted)
         if session.flushed < taken.upto:
             self._context.signals.emit("memory:flush", sessionId=self.id)
@@ -594,13 +611,12 @@ class OpenSession(Handle):
             summary=taken.summary.ref if taken.summary else None,
         )
 
-    def _mark_finished(self, tx: Transaction, taken: FindingsUpdate, at: datetime) -> None:
-        in_project = [one.uid for one in findings_of(tx, self.id) if one.tier != "session"]
+    def _mark_finished(self, tx: Transaction, taken: FindingsUpdate, promoted: Sequence[str], at: datetime) -> None:
         finished = replace(
             self._session(tx),
             summary=taken.summary.uid if taken.summary else "",
-            findings=taken.uids,
-            promoted=tuple(in_project),
+            findings=tuple(dict.fromkeys((*taken.uids, *taken.repeated))),
+            promoted=tuple(promoted),
             flushed=taken.upto,
             ended=taken.upto,
             finished_at=at,
@@ -786,15 +802,3 @@ def _from_mapping(given: Mapping[str, Any]) -> Message:
             f"content must be a string, not {type(given['content']).__name__}.", hint="Join the parts of the message."
         )
     return Message(**{"id": "", "role": "", **given})
-
-
-def _finding_line(memory: Memory, session: Session) -> dict[str, Any]:
-    is_promoted = memory.uid in session.promoted
-    line = {
-        "content": memory.content,
-        "category": memory.kind,
-        "importance": memory.importance,
-        "createdAt": memory.created_at,
-        "promotedToProjectMemory": is_promoted,
-    }
-    return line | ({"promotedEntryId": memory.ref} if is_promoted else {})

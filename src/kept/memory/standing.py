@@ -7,12 +7,23 @@ each repository, read here. Rule: no process is started here, and a project with
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from kept.freshness import CODE, UNKNOWN, Code, Here, Standing, anchors_for, code_of, renewed, standing, with_code
+from kept.freshness import (
+    CODE,
+    UNKNOWN,
+    Code,
+    Here,
+    Standing,
+    anchors_for,
+    renewed,
+    standing,
+    with_code,
+)
 from kept.memory.context import Context
 from kept.model import GLOBAL, Draft, Hit, Memory, replace
 from kept.projects.files import read_regular
@@ -36,6 +47,13 @@ class BranchNotes(Struct, kw_only=True):
     asked_at: datetime | None = None
 
 
+class _ReadOnce:
+    """A work tree that reads each file once: many memories may be about one file."""
+
+    def __init__(self, tree: WorkTree) -> None:
+        self.inside, self.stat, self.read = tree.inside, cache(tree.stat), cache(tree.read)
+
+
 class CodeView:
     """How the memories of one call stand to the work tree. Each is compared once."""
 
@@ -43,6 +61,7 @@ class CodeView:
         self._context = context
         self._here = here
         self._known: dict[str, Standing] = {}
+        self._tree: _ReadOnce | None = None
 
     def __call__(self, memory: Memory) -> Standing:
         """Return the standing of a memory; unknown for one without code, which is looked at no further."""
@@ -51,7 +70,8 @@ class CodeView:
             return UNKNOWN
         if memory.uid not in self._known:
             self._here = self._here or here_in(self._context, tree)
-            self._known[memory.uid] = standing(memory, self._here, tree)
+            self._tree = self._tree or _ReadOnce(tree)
+            self._known[memory.uid] = standing(memory, self._here, self._tree)
         return self._known[memory.uid]
 
     def labelled(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -92,11 +112,17 @@ def anchored(context: Context, draft: Draft) -> Draft:
     is_old = draft.created_at is not None and context.now() - draft.created_at > STILL_NOW
     if tree is None or is_known or is_old or draft.scope != "memory":
         return draft
-    branch, commit = tree.head()
-    if not commit:
+    code = _now(tree)
+    if code is None:
         return draft
-    code = Code(branch=branch, commit=commit, anchors=anchors_for(draft.content, draft.files, tree))
+    code = replace(code, anchors=anchors_for(draft.content, draft.files, tree))
     return replace(draft, data=with_code(draft.data, code))
+
+
+def _now(tree: WorkTree) -> Code | None:
+    """Return the branch and the commit that are checked out, as code without anchors; None before the first commit."""
+    branch, commit = tree.head()
+    return Code(branch=branch, commit=commit, is_early=tree.has_begun_at(branch, commit)) if commit else None
 
 
 def held_again(context: Context, memory: Memory) -> Memory:
@@ -104,7 +130,5 @@ def held_again(context: Context, memory: Memory) -> Memory:
     tree = context.work_tree
     if tree is None or memory.space == GLOBAL:
         return memory
-    branch, commit = tree.head()
-    here = Here(branch=branch, commit=commit)
-    code = renewed(code_of(memory), memory.content, memory.files, tree, here)
-    return replace(memory, data=with_code(memory.data, code)) if commit else memory
+    now = _now(tree)
+    return memory if now is None else replace(memory, data=with_code(memory.data, renewed(memory, tree, now)))

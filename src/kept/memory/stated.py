@@ -18,7 +18,7 @@ TRUST_OF_SPEAKER: dict[str, Trust] = {
 
 def stated(content: str) -> list[str]:
     """Return the sentences of a user's message that are no questions and no small talk."""
-    found = (one.strip() for one in sentences(content))
+    found = (one.strip() for one in sentences(content, is_prose=True))
     return [one for one in found if one and not one.endswith("?") and not is_chatter(one, is_users=True)]
 
 
@@ -34,4 +34,5 @@ def trust_of(role: Any, text: str, *, within: str = "") -> Trust | None:
     if not parts.quoted and parts.vouched is None:
         return None
     vouched = parts.own if parts.vouched is None else parts.vouched
-    return None if fingerprint(text) in map(fingerprint, sentences(vouched)) else "unknown"
+    said = (*sentences(vouched), *sentences(vouched, is_prose=True))
+    return None if fingerprint(text) in map(fingerprint, said) else "unknown"

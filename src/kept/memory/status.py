@@ -8,8 +8,8 @@ from msgspec import to_builtins
 
 from kept import text
 from kept.memory.context import Context
-from kept.memory.findings import findings_of
-from kept.memory.receipts import past_latencies
+from kept.memory.receipts import past_latencies, was_degraded
+from kept.memory.session_records import said_in
 from kept.model import PROPOSED, Pause, Session
 from kept.ports import Where
 from kept.recall.candidates import percentile
@@ -35,7 +35,7 @@ def status(context: Context) -> dict[str, Any]:
             newest = reader.events(newest_first=True, limit=1)
             counters = reader.counters()
             vectors = reader.vector_state()
-            took_ms = past_latencies(reader)
+            recalls = {**_recalls(past_latencies(reader)), "is_degraded": was_degraded(reader)}
         spaces.append(
             {
                 "space": storage.space,
@@ -48,7 +48,7 @@ def status(context: Context) -> dict[str, Any]:
                 "days": by_day(counters),
                 "vectors": to_builtins(vectors),
                 "upkeep": _upkeep(counters),
-                "recalls": _recalls(took_ms),
+                "recalls": recalls,
                 "judged": {"sessions": counters.get("judged", 0), "tokens": counters.get("judge_tokens", 0)},
                 "events": newest[0].seq if newest else 0,
                 "last_change": newest[0].at if newest else None,
@@ -74,7 +74,7 @@ def _last_session(context: Context) -> dict[str, Any] | None:
         last = max(reader.all(Session), key=lambda session: session.started_at, default=None)
         if last is None:
             return None
-        kept = Counter(memory.kind for memory in findings_of(reader, last.name))
+        kept = Counter(memory.kind for memory in said_in(reader, last))
     return {"id": last.name, "agent": last.agent, "started_at": last.started_at, "kept": dict(kept.most_common())}
 
 

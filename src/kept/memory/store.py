@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
-from kept.memory import views
+from kept.memory import change, views
 from kept.memory.context import Context
 from kept.memory.erase import finish_files
 from kept.memory.scan import scan_records
@@ -24,6 +24,7 @@ from kept.model import (
     Draft,
     Memory,
     Redaction,
+    Rejection,
     Tier,
     canonical_kind,
     replace,
@@ -74,7 +75,7 @@ def restore_backup(context: Context, source: Path | str, *, overwrite_newer: boo
     """Replace the store with a backup. Asks first when that would lose changes, or is another project's.
 
     A backup of global memory goes to global memory, any other to the opened project. The store as it was is kept
-    beside it, and memories erased since the backup was made stay erased.
+    beside it, and memories that were erased, forgotten or rejected since the backup was made stay so.
     """
     source = Path(source)
     held = space_of(source)
@@ -98,14 +99,22 @@ def restore_backup(context: Context, source: Path | str, *, overwrite_newer: boo
         overwrite_newer = True
     views.before_restore(context, storage)
     before = _count_live(storage)
+    rejected = _rejections(storage)
     try:
         restored = as_file(storage).restore_from(source, overwrite_newer=overwrite_newer)
     except NotAllowed as refusal:
         context.agree(f"{refusal.message} Restore it anyway?", to=f"restore it ({refusal.message.rstrip('.')})")
         restored = as_file(storage).restore_from(source, overwrite_newer=True)
+    if rejected != _rejections(storage):
+        context.write(storage, lambda tx: change.reject_again(tx, rejected))
     views.after_restore(context, storage)
     context.tell_write(storage, _count_live(storage) - before)
     return restored
+
+
+def _rejections(storage: Storage) -> list[Rejection]:
+    with storage.reading() as reader:
+        return reader.all(Rejection)
 
 
 def _count_live(storage: Storage) -> int:

@@ -17,12 +17,12 @@ from kept.distribution import VERSION
 from kept.errors import InvalidInput, NotAllowed
 from kept.exchange import portable
 from kept.exchange.exporters import EXPORTERS as EXPORTERS
-from kept.exchange.exporters import FOLDERS
-from kept.memory.context import Context
+from kept.exchange.exporters import FOLDERS, SessionFindings, StoreContent
+from kept.memory.context import Context, by_uid
 from kept.memory.joiner import BATCH, Joined, Joiner, JoinOptions
 from kept.memory.pieces import Bundle, in_batches, own_pieces
-from kept.model import GLOBAL, Alias, Conflict, Memory
-from kept.ports import LIVE, Storage
+from kept.model import GLOBAL, Alias, Conflict, Memory, Session
+from kept.ports import LIVE, Reader, Storage
 from kept.projects.files import explained, shown
 from kept.storage import open_space
 from kept.storage.shared import every, random_hex
@@ -56,26 +56,67 @@ def export_to(context: Context, target: Path, *, with_forgotten: bool) -> Export
     return Exported(path=str(target), format="kept", memories=counts["memory"], records=counts["all"])
 
 
-def export_as(context: Context, target: Path, format: str) -> Exported:
-    """Write the live memories, of the project and global ones, in the format of another program."""
+def export_as(context: Context, target: Path, format: str, *, sessions: bool = False) -> Exported:
+    """Write the live memories, of the project and global ones, in the format of another program.
+
+    `sessions`: into a folder, with a file for the findings of each session; only Praxis has them.
+    """
+    if sessions and format != "praxis":
+        raise InvalidInput(f"The format {format} has no files for sessions.", hint="Leave --sessions out.")
+    content = _content(context, with_sessions=sessions, with_counts=format == "praxis")
+    context.tell_read(content.memories)
+    is_folder = format in FOLDERS or sessions
+    with explained("write", target, hint="Check its permissions, or name another place."):
+        if is_folder:
+            _check_new_folder(target)
+        for name, said in EXPORTERS[format](content):
+            file = target / name if is_folder else target
+            if is_folder:
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_lines(file, [said.removesuffix("\n").encode("utf-8", "replace")])
+    number = len(content.memories)
+    return Exported(path=str(target), format=format, memories=number, records=number + len(content.sessions))
+
+
+def _check_new_folder(target: Path) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidInput(f"{shown(target)} exists and is not an empty folder.", hint="Name a new folder.")
+
+
+def _content(context: Context, *, with_sessions: bool, with_counts: bool) -> StoreContent:
+    """Read the live memories and the rest of the store that an exporter may ask for."""
     memories: list[Memory] = []
     conflicts: list[Conflict] = []
     aliases: list[Alias] = []
+    sessions: list[SessionFindings] = []
+    counts: Counter[str] = Counter()
+    compacted_at = None
     for reader in context.readers():
         memories += [memory for memory in every(reader, LIVE) if memory.tier in ("project", "global")]
         conflicts += reader.all(Conflict)
         aliases += reader.all(Alias)
-    context.tell_read(memories)
-    files = EXPORTERS[format](memories, conflicts, aliases)
-    with explained("write", target, hint="Check its permissions, or name another place."):
-        if format in FOLDERS:
-            if target.exists() and (not target.is_dir() or any(target.iterdir())):
-                raise InvalidInput(f"{shown(target)} exists and is not an empty folder.", hint="Name a new folder.")
-            target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name, content in files:
-            file = target / name if format in FOLDERS else target
-            write_lines(file, [content.removesuffix("\n").encode("utf-8", "replace")])
-    return Exported(path=str(target), format=format, memories=len(memories), records=len(memories))
+        sessions += [_findings(reader, one) for one in reader.all(Session)] if with_sessions else []
+        for event in reader.events() if with_counts else ():
+            counts[event.action] += 1
+            compacted_at = event.at if event.action in ("expire", "evict") else compacted_at
+    return StoreContent(
+        memories=memories,
+        conflicts=conflicts,
+        aliases=aliases,
+        sessions=sessions,
+        counts=counts,
+        compacted_at=compacted_at,
+        auto_memory=context.settings.auto_memory,
+        preset=context.settings.preset,
+    )
+
+
+def _findings(reader: Reader, session: Session) -> SessionFindings:
+    uids = dict.fromkeys((*session.findings, *session.promoted))
+    found = [one for uid in uids if (one := by_uid(reader, uid)) is not None and not one.is_archived]
+    summary = by_uid(reader, session.summary) if session.summary else None
+    is_told = summary is not None and not summary.is_archived
+    return SessionFindings(session=session, findings=found, summary=summary.content if summary and is_told else "")
 
 
 def export_lines(context: Context, *, with_forgotten: bool) -> Iterator[bytes]:

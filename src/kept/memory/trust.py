@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kept import journal
 from kept.errors import NotAllowed
-from kept.model import LOW_TRUST, Draft, Event, Memory, Message, Source, Trust, least, replace
+from kept.model import LOW_TRUST, REJECTED, Draft, Event, Memory, Message, Source, Trust, least, replace
 from kept.ports import ANYWHERE, Reader, Stamp, Storage, Transaction, Where
 from kept.storage.shared import random_hex
 from kept.text import fingerprint
@@ -33,30 +33,38 @@ PAGE = 500  # events that are read at once
 
 
 def as_heard(context: "Context", drafts: Sequence[Draft], reader: Reader | None) -> Iterator[Draft]:
-    """The drafts; one that an agent took from a tool result or a pasted text of its session, with the trust of that.
+    """Yield the drafts; one that an agent took from a tool result or a pasted text of its session, with that trust.
 
-    `reader`: of the project; None when that is not stored yet.
+    A draft that names no session may come from any that is going on here. `reader`: of the project; None when that is
+    not stored yet.
     """
+    if reader is None:
+        yield from drafts
+        return
     heard: dict[str, Quotes] = {}
     for draft in drafts:
-        session = _session_of_agent(draft, context)
-        if session is None or reader is None:
-            yield draft
-            continue
-        if session not in heard:
-            if context.running is not None and context.running.id == session:
-                heard[session] = context.running.heard(reader)  # which has read most of it before
-            else:
-                heard[session] = Quotes(reader.messages(session))
-        yield replace(draft, trust=heard[session].trust_of(draft.content, draft.trust or "agent"))
+        trusts = []
+        for session in _sessions_of_agent(draft, context):
+            if session not in heard:
+                heard[session] = _quotes_in(session, context, reader)
+            trusts.append(heard[session].trust_of(draft.content, draft.trust or "agent"))
+        yield replace(draft, trust=least(*trusts)) if trusts else draft
 
 
-def _session_of_agent(draft: Draft, context: "Context") -> str | None:
-    """The session in which an agent wrote a draft, if that is known. Nothing of the draft has been checked yet."""
+def _quotes_in(session: str, context: "Context", reader: Reader) -> Quotes:
+    """Return the quotations of a session; one that is going on here has read most of them before."""
+    speaking = context.speaking.get(session)
+    return Quotes(reader.messages(session)) if speaking is None else speaking.heard(reader)
+
+
+def _sessions_of_agent(draft: Draft, context: "Context") -> Sequence[str]:
+    """Return the sessions that an agent may have written a draft in. Nothing of the draft has been checked yet."""
     source = context.source() if draft.source is None else draft.source
     if not isinstance(source, Source) or source.origin != "agent" or draft.trust not in (None, "agent", "user"):
-        return None
-    return source.session if isinstance(source.session, str) and isinstance(draft.content, str) else None
+        return ()
+    if not isinstance(draft.content, str):
+        return ()
+    return (source.session,) if isinstance(source.session, str) else tuple(context.speaking)
 
 
 def of_revised(context: "Context", revised: Memory, session: str | None) -> Trust:
@@ -101,8 +109,9 @@ def check_vouched(context: "Context", memory: Memory, verb: str) -> None:
             hint=f"A person can, with `kept {verb}`.",
         )
     if memory.is_rejected and not context.is_person:
+        why = "says was forgotten or rejected here" if REJECTED in memory.tags else "says may belong to another project"
         raise NotAllowed(
-            f"What memory {memory.ref} says was forgotten or rejected here, so an agent may not {verb} it.",
+            f"What memory {memory.ref} {why}, so an agent may not {verb} it.",
             hint=f"A person can, with `kept {verb}`.",
         )
 

@@ -12,6 +12,7 @@ from kept import text, tokens
 from kept.errors import InvalidInput
 from kept.memory import brief, tasks
 from kept.memory.context import Context
+from kept.memory.model_messages import Provider, messages_for
 from kept.memory.window import Window, message_tokens
 from kept.model import Briefing, Entry, Message, Session, Task
 from kept.recall.briefing import render_entry, with_its_source
@@ -34,6 +35,10 @@ class TurnContext(Struct, frozen=True, kw_only=True):
     prompt: str
     parts: Mapping[str, int]
     tokens: int
+
+    def messages_for(self, provider: Provider) -> dict[str, Any]:
+        """Return all of it as the arguments of a provider's SDK: openai, anthropic or gemini, ready to send."""
+        return messages_for(provider, self.messages, self.prompt)
 
 
 def turn_context(

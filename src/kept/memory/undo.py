@@ -177,6 +177,15 @@ def _check_whole(context: Context, group: str) -> None:
                 )
 
 
+def _check_lifted(context: Context, rejection: Rejection | None) -> None:
+    """Raise NotAllowed if an agent would lift a rejection that is not its own."""
+    if rejection is not None and not context.is_person and rejection.who != context.signature:
+        raise NotAllowed(
+            f"This was rejected by {rejection.who}, so an agent may not bring it back.",
+            hint="A person can, with `kept undo`.",
+        )
+
+
 def _check_agreed(context: Context, reader: Reader, plan: Sequence[journal.Revert]) -> None:
     """Ask a person before an allowance comes back. Raises NotAllowed, also if an agent would change a guard."""
     if any(step.noun is Allowance and step.record is not None for step in plan):
@@ -184,12 +193,8 @@ def _check_agreed(context: Context, reader: Reader, plan: Sequence[journal.Rever
     if any(step.noun is CallGuard for step in plan):
         guards.check_person(context)
     for step in plan:
-        rejection = reader.get(Rejection, step.id) if step.noun is Rejection and step.record is None else None
-        if rejection is not None and not context.is_person and rejection.who != context.signature:
-            raise NotAllowed(
-                f"This was rejected by {rejection.who}, so an agent may not bring it back.",
-                hint="A person can, with `kept undo`.",
-            )
+        if step.noun is Rejection and step.record is None:
+            _check_lifted(context, reader.get(Rejection, step.id))
         if step.noun is Memory and (memory := reader.get(Memory, step.id)) is not None:
             guards.check_unguarded(context, reader, memory)
 

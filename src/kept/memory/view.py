@@ -15,6 +15,7 @@ from kept.ports import Storage, Transaction
 
 IN_PROJECT = "./"  # how `memory_path` begins when the file is in the project's own directory
 PERSON = "user"
+AGENTS_MD = "AGENTS.md"  # in the project's own directory; only its block is ours
 
 Signature = tuple[int, int, int]
 Ask = Callable[[str, Sequence[str]], bool]  # a question, and the lines it is about

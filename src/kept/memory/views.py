@@ -19,7 +19,7 @@ import msgspec
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotAllowed
 from kept.memory.context import Context
 from kept.memory.signals import warn
-from kept.memory.view import IN_PROJECT, PERSON, FileView, Seen, Signature, ViewPlace, Waiting
+from kept.memory.view import AGENTS_MD, IN_PROJECT, PERSON, FileView, Seen, Signature, ViewPlace, Waiting
 from kept.memory.view import Ask as Ask
 from kept.memory.view import Synced as Synced
 from kept.memory.view import Terms as Terms
@@ -28,6 +28,7 @@ from kept.ports import Storage, Transaction
 from kept.projects.files import NO_FOLLOW, explained, make_private_directory, shown, write_draft
 from kept.storage.files import sync as sync_folder
 
+TASKS = "tasks.json"
 MAX_VIEW_BYTES = 20_000_000
 ATTEMPTS = 3  # while an editor saves the file at the same time
 NEXT = "next"  # in a note: the draft that is to take the place of the file, and the note about it then
@@ -48,11 +49,19 @@ def places(context: Context, *, only_there: bool = False) -> Iterator[ViewPlace]
         if folder is None:
             continue
         mark = "" if is_global else context.spaces.files_mark()
-        tasks = folder / "tasks.json"
+        tasks = folder / TASKS
         if not is_global and (os.path.lexists(tasks) or (not only_there and _has_tasks(storage))):
-            yield ViewPlace(name="tasks.json", path=tasks, root=folder, storage=storage, mark=mark)
-        if (place := _memory_md(context, storage, folder, mark)) is not None:
-            yield place
+            yield ViewPlace(name=TASKS, path=tasks, root=folder, storage=storage, mark=mark)
+        agents = agents_place(context, storage) if context.settings.agents_block and not is_global else None
+        yield from filter(None, (_memory_md(context, storage, folder, mark), agents))
+
+
+def agents_place(context: Context, storage: Storage) -> ViewPlace | None:
+    """Return the place of AGENTS.md; None for a project without a directory."""
+    own, mark = context.spaces.folder(), context.spaces.files_mark()
+    if own is None:
+        return None
+    return ViewPlace(name=AGENTS_MD, path=own / AGENTS_MD, root=own, storage=storage, is_shared=True, mark=mark)
 
 
 def _memory_md(context: Context, storage: Storage, folder: Path, mark: str) -> ViewPlace | None:
@@ -144,15 +153,15 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
         else:
             done.waiting = "Somebody kept saving the file in the meantime."
     if done.has_edits:
-        is_of_memories = place.name == "MEMORY.md"  # tasks are not counted as memories
+        is_of_memories = place.name != TASKS  # tasks are not counted as memories
         context.tell_write(place.storage, len(done.added) - len(done.removed) if is_of_memories else 0)
     return done
 
 
 def _view(context: Context, place: ViewPlace, terms: Terms) -> FileView:
-    from kept.memory import memory_md, tasks_json  # only for a file that was edited, or is out of date
+    from kept.memory import agents_file, tasks_json  # only for a file that was edited, or is out of date
 
-    return (tasks_json.TasksFile if place.name == "tasks.json" else memory_md.MemoryFile)(context, place, terms)
+    return (tasks_json.TasksFile if place.name == TASKS else agents_file.view_of)(context, place, terms)
 
 
 def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
@@ -216,7 +225,7 @@ def erase_from(context: Context, storage: Storage, clean: Clean) -> list[str]:
     Nothing else is taken in or written: edits that wait go on waiting.
     """
     failed = []
-    mine = [place for place in places(context) if place.storage is storage and place.name == "MEMORY.md"]
+    mine = [place for place in places(context) if place.storage is storage and place.name != TASKS]
     for place in (*mine, *_earlier_places(context, storage, mine)):
         try:
             if not _erase_from(context, place, clean):
@@ -238,9 +247,10 @@ def _earlier_places(context: Context, storage: Storage, now: Sequence[ViewPlace]
         below = key.removeprefix(mark)
         is_shared = below.startswith(IN_PROJECT)
         root, below = own if is_shared else folder, below.removeprefix(IN_PROJECT)
-        if root is None or below == "tasks.json":
+        if root is None or below == TASKS:
             continue
-        yield ViewPlace(name="MEMORY.md", path=root / below, root=root, storage=storage, is_shared=is_shared, mark=mark)
+        name = AGENTS_MD if is_shared and below == AGENTS_MD else "MEMORY.md"
+        yield ViewPlace(name=name, path=root / below, root=root, storage=storage, is_shared=is_shared, mark=mark)
 
 
 def _erase_from(context: Context, place: ViewPlace, clean: Clean) -> bool:
@@ -268,7 +278,7 @@ def _erase_from(context: Context, place: ViewPlace, clean: Clean) -> bool:
 
 def write_tasks(context: Context) -> list[str]:
     """Bring tasks.json up to date after an erasure. Returns why it is not."""
-    done = [sync_safely(context, place) for place in places(context) if place.name == "tasks.json"]
+    done = [sync_safely(context, place) for place in places(context) if place.name == TASKS]
     return [f"{one.path}: {one.waiting}" for one in done if one.waiting]
 
 
@@ -289,6 +299,35 @@ def after_restore(context: Context, storage: Storage) -> None:
             seen = read(place)
             with storage.writing(context.stamp()) as tx:
                 _save(tx, place, _view(context, place, Terms()).note_as_written(seen.text or ""), None)
+
+
+def cut(context: Context, place: ViewPlace, rest_of: Callable[[str, Mapping[str, Any]], str]) -> Synced:
+    """Take our part out of a file that belongs to people, and its notes out of the store.
+
+    `rest_of(text, note)` returns the rest, and raises Waiting if it is not to be taken out. The file is deleted if
+    nothing is left of it and Kept made it.
+    """
+    done = Synced(name=place.name, path=shown(place.path))
+    for _ in range(ATTEMPTS):
+        seen = read(place)
+        with place.storage.reading() as reader:
+            note = _settled(place, _decoded(reader.file_notes().get(f"view/{place.key}")))
+        try:
+            rest = rest_of(seen.text or "", note)
+        except Waiting as reason:
+            done.waiting = str(reason)
+            return done
+        if rest != (seen.text or ""):
+            if not (_delete(place, seen) if not rest and note.get("created") else _replace(place, seen, rest)):
+                continue
+            done.is_written = True
+        with place.storage.writing(context.stamp()) as tx:
+            tx.note_file(f"view/{place.key}", None)
+            tx.note_file(f"stat/{place.key}", None)
+        context.seen_views.pop(str(place.path), None)
+        return done
+    done.waiting = "Another program kept saving the file in the meantime."
+    return done
 
 
 # Files
@@ -328,6 +367,17 @@ def _replace(place: ViewPlace, seen: Seen, text: str) -> bool:
         return _put(place, seen, draft)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _delete(place: ViewPlace, seen: Seen) -> bool:
+    """Delete the file that was seen. Returns False if it is no longer as it was seen."""
+    _refuse_links(place)
+    with explained("delete", place.path):
+        if signature_of(os.lstat(place.path)) != seen.signature:
+            return False
+        place.path.unlink()
+        sync_folder(place.path.parent)
+    return True
 
 
 def _draft(place: ViewPlace, seen: Seen, text: str) -> Path:

@@ -12,6 +12,7 @@ from functools import partial
 
 from kept import ids
 from kept.errors import InvalidInput
+from kept.exchange import agents_md
 from kept.memory import counts, trust
 from kept.memory.context import BATCH, Context, Receipts, Ref, settle
 from kept.memory.standing import anchored
@@ -20,7 +21,7 @@ from kept.ports import Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
-from kept.writing.conflicts import find_rivals
+from kept.writing.conflicts import Rival, find_rivals
 from kept.writing.duplicates import Known, is_guarded, supersede
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: people read no further either
@@ -59,25 +60,33 @@ def remember(
     return receipt
 
 
-def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Stamp | None = None) -> list[Receipt]:
+def remember_many(
+    context: Context,
+    drafts: Iterable[Draft | str],
+    *,
+    stamp: Stamp | None = None,
+    uids: Sequence[str | None] = (),
+) -> list[Receipt]:
     """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact.
 
-    `stamp`: several calls with one stamp are one group of the journal.
+    `stamp`: several calls with one stamp are one group of the journal. `uids`: those that imported drafts had before.
     """
     given = _as_drafts(drafts)
     storages = [] if len(given) > BATCH or context.held is not None else [context.spaces.project()]
-    return context.in_rounds([one for one in storages if one is not None], partial(_remember, context, given, stamp))
+    work = partial(_remember, context, given, stamp, uids)
+    return context.in_rounds([one for one in storages if one is not None], work)
 
 
-def _remember(context: Context, given: list[Draft], stamp: Stamp | None) -> Receipts:
+def _remember(context: Context, given: list[Draft], stamp: Stamp | None, uids: Sequence[str | None]) -> Receipts:
     storage = context.spaces.project()
-    vars(context).pop("narrative", None)  # of a run that lacked the answer
     with nullcontext() if storage is None else storage.reading() as reader:
         rules = context.rules(reader)
         heard = [*trust.as_heard(context, given, reader)]
     if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in heard):
         rules = replace(rules, echoes=echoes(context))
     prepared = [_with_code(context, pipeline.prepare(draft, rules)) for draft in heard]
+    for number, (one, uid) in enumerate(zip(prepared, uids, strict=False)):
+        prepared[number] = replace(one, uid=uid) if uid and isinstance(one, pipeline.Ready) else one
     receipts = _store(context, prepared, stamp)
     counts.count_reasons(context, receipts)
     return receipts
@@ -93,7 +102,8 @@ def echoes(context: Context) -> Echoes:
     folder = context.spaces.folder()
     if folder is None:
         return Echoes()
-    return echoes_of(read_regular(folder / name, MAX_SOURCE_BYTES).decode("utf-8", "replace") for name in SOURCES)
+    texts = (read_regular(folder / name, MAX_SOURCE_BYTES).decode("utf-8", "replace") for name in SOURCES)
+    return echoes_of(map(agents_md.plain, texts))
 
 
 def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp: Stamp | None) -> Receipts:
@@ -149,13 +159,19 @@ def _compared_across(context: Context, storage: Storage, receipts: Receipts, sta
         rivals = [(one, rival) for one in new for rival in find_rivals(reader, one, known.alike(one))]
     if not rivals:
         return receipts
+    noted = _note_rivals(project, rivals, stamp)
+    return [_with_conflicts(one, noted) for one in receipts]
+
+
+def _note_rivals(project: Storage, rivals: Sequence[tuple[Memory, Rival]], stamp: Stamp) -> dict[str, list[Conflict]]:
+    """Store a conflict for each new memory and its rival; map the uids of the new ones to theirs."""
     noted: dict[str, list[Conflict]] = {}
     with project.writing(stamp) as tx:
         for one, rival in rivals:
             older, newer = sorted((one, rival.memory), key=lambda side: side.created_at)
             found = tx.add(rival.conflict(newer, older, stamp.at, is_over=False), "conflict")
             noted.setdefault(one.uid, []).append(found)
-    return [_with_conflicts(one, noted) for one in receipts]
+    return noted
 
 
 def _is_comparable(receipt: Receipt) -> bool:

@@ -47,8 +47,15 @@ from kept.storage.files import sync
 
 REGISTRY_VERSION = 1
 SEPARATOR = r"[/\\]"  # of paths, on any platform: a name contains none
+NAMES_OF_USERS = {"email", "credentials"}  # kinds of secrets that ids of users are taken for: auth0|5f7c…
 HOW_TO_NAME_ONE = "cd into a project, or name one: --project NAME."
 HOW_TO_LIST = "`kept projects list` shows names and ids."
+
+
+class ExactName(str):
+    """A name that a program gives for a project: compared as it is, and never a path or an id."""
+
+    __slots__ = ()
 
 
 class Located(msgspec.Struct, frozen=True):
@@ -258,12 +265,17 @@ class Projects:
 
     def directory(self, target: str | os.PathLike[str] | None) -> Path | None:
         """Return the directory that a target names; None if it names a project by its name, or its space."""
+        if isinstance(target, ExactName):
+            return None
         is_path = not isinstance(target, str) or target in (".", "~") or re.search(SEPARATOR, target)
         if not is_path or (isinstance(target, str) and _is_space(target)):
             return None
         return self._path("." if target is None else target)
 
     def _locate(self, registry: Registry, target: str | os.PathLike[str] | None) -> Located:
+        if isinstance(target, ExactName):
+            known = registry.named(target, is_exact=True)
+            return Located(known) if known else Located(None, name=_checked_exact_name(target))
         if isinstance(target, str) and _is_space(target):
             return Located(self._get(registry, target))
         if (directory := self.directory(target)) is not None:
@@ -480,11 +492,8 @@ def _is_path(text: str) -> bool:
     return text.startswith("~") or text in (".", "..") or bool(re.search(SEPARATOR, text)) or bool(Path(text).drive)
 
 
-def _checked_name(name: str) -> str:
-    """Return the name as it is; raises InvalidInput if it can't be a project's name."""
-    from kept.writing.redact import check_name  # loads the rules for secrets, and most people name no project
-
-    check_name(name, "A project's name")
+def _check_length(name: str) -> None:
+    """Raise InvalidInput for a name that is empty, too long, or has characters that no file can hold as text."""
     quoted = repr(shown(name[:60]))
     if not name.strip():
         raise InvalidInput("A project's name must not be empty.", hint=HOW_TO_NAME_ONE)
@@ -495,6 +504,13 @@ def _checked_name(name: str) -> str:
         )
     if any(unicodedata.category(char) in UNPRINTABLE for char in name):
         raise InvalidInput(f"The name {quoted} has characters that cannot be printed.", hint="Remove them.")
+
+
+def _checked_name(name: str) -> str:
+    """Return the name as it is; raises InvalidInput if it can't be a project's name."""
+    _refuse_secret(name)
+    _check_length(name)
+    quoted = repr(shown(name[:60]))
     if _is_path(name.strip()):
         raise InvalidInput(
             f"{quoted} is a path, not a name.",
@@ -510,6 +526,21 @@ def _checked_name(name: str) -> str:
             hint=f"Choose a name that is not 8 hex digits, or give the id as project/{name.strip()}.",
         )
     return name
+
+
+def _checked_exact_name(name: str) -> str:
+    """Return the name as it is. Raises InvalidInput for one that cannot be stored, or that is a key of some service."""
+    _refuse_secret(name, besides=NAMES_OF_USERS)
+    _check_length(name)
+    return str(name)
+
+
+def _refuse_secret(name: str, *, besides: Iterable[str] = ()) -> None:
+    """Raise InvalidInput for a name that holds a secret; `besides`: of another kind than these."""
+    from kept.writing.redact import redact  # loads the rules for secrets, and most people name no project
+
+    if {found.kind for found in redact(name).found}.difference(besides):
+        raise InvalidInput("A project's name must not contain a secret.", hint="Choose another name.")
 
 
 def refuse_same(one: Project, other: Project, *names: str) -> None:

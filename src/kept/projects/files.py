@@ -22,7 +22,7 @@ import msgspec
 from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, StorageError
 from kept.model import TRUST_BY_ROLE, Message, Session
 from kept.ports import Reader
-from kept.storage.files import sync
+from kept.storage.files import TOO_MANY_OPEN, sync
 from kept.storage.lock import Turns
 
 DIRECTORY_MODE = 0o700
@@ -158,6 +158,8 @@ def _explain(error: OSError, failed: str, hint: str) -> KeptError:
         return InvalidInput(why, hint="Check the path.")
     if error.errno == errno.ELOOP:
         return NotAllowed(why, hint="Kept follows no symbolic links inside its home. Put the file itself there.")
+    if error.errno in TOO_MANY_OPEN:
+        return StorageError(why, hint="Close memories that are not in use, or open them through kept.Pool.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(why, hint="Free some space and try again. Nothing was changed.")
     return StorageError(why, hint=hint)

@@ -7,6 +7,7 @@ give is None or empty, and says nothing.
 import os
 from _blake2 import blake2b  # as hashlib does, which also loads OpenSSL
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from kept.projects.sources import run_git
@@ -17,7 +18,7 @@ MOST_HOPS = 10  # renames of one file
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color")
 
 
-class History:
+class GitHistory:
     """The history of one work tree."""
 
     def __init__(self, root: Path) -> None:
@@ -61,6 +62,27 @@ class History:
     def was_tip(self, branch: str, commit: str) -> bool:
         """Return True if the log of a branch has the commit: it was rebased or amended since."""
         return commit in self._rev_list("--walk-reflogs", f"refs/heads/{branch}")
+
+    def made_since(self, branch: str, commit: str) -> list[str]:
+        """Return the commits that were made on a branch after it stood at this one, oldest first, by its log."""
+        made = []
+        for one, said in self._log_of(f"refs/heads/{branch}"):
+            if one == commit:
+                break
+            if said.startswith("commit"):
+                made.append(one)
+        return made[::-1]
+
+    def left_at(self, branch: str) -> str:
+        """Return the commit at which this work tree last left a branch; "" if its log does not say."""
+        moves = self._log_of("HEAD")
+        left = f"checkout: moving from {branch} to "
+        return next((older for (_, said), (older, _) in pairwise(moves) if said.startswith(left)), "")
+
+    def _log_of(self, ref: str) -> list[tuple[str, str]]:
+        """Return the commits that a ref has stood at and the act that moved it there, newest first."""
+        lines = self._lines("log", "--walk-reflogs", "--format=%H%x09%gs", ref, "--") or []
+        return [(commit, said) for commit, _, said in (line.partition("\t") for line in lines)]
 
     def is_merged_otherwise(self, tip: str, commit: str, main: str) -> bool:
         """Return True if a rebase has brought a commit, or a squash a whole branch, into the main branch."""
@@ -118,7 +140,7 @@ class History:
 
     def text_at(self, commit: str, path: str) -> str | None:
         """Return the text of a file in a commit."""
-        said = run_git(self._root, "cat-file", "blob", f"{commit}:{path}")
+        said = run_git(self._root, "cat-file", "blob", f"{commit}:{path}") if commit.isalnum() else None
         return None if said is None else said.decode("utf-8", "replace")
 
 

@@ -55,6 +55,7 @@ class Home:
                 raise InvalidInput(f"Kept's home {shown(self.root)} is a file, not a directory.", hint=ANOTHER_HOME)
         self.global_dir = self.root / "global"
         self.projects_dir = self.root / "projects"
+        self.users_dir = self.root / "users"
         self.registry = self.root / "projects.json"
         self.registry_lock = self.root / "projects.lock"
 
@@ -66,9 +67,17 @@ class Home:
             )
         return self.projects_dir / folder
 
+    def user_dir(self, digest: str) -> Path:
+        """Return the directory of a user, by the digest of the name; 256 folders share them, for slow file systems."""
+        return self.users_dir / digest[:2] / digest
+
     def files(self, folder: str | None = None) -> SpaceFiles:
         """The files of a project's space, or of the global one. Creates nothing; a symbolic link raises NotAllowed."""
-        files = SpaceFiles(self.global_dir if folder is None else self.project_dir(folder))
+        return self.files_in(self.global_dir if folder is None else self.project_dir(folder))
+
+    def files_in(self, directory: Path) -> SpaceFiles:
+        """As `files`, of the space in this directory of the home."""
+        files = SpaceFiles(directory)
         self.refuse_links(files.directory)
         for entry in entries_of(files.directory):
             if entry.is_symlink():
@@ -77,13 +86,22 @@ class Home:
 
     def prepare(self, folder: str | None = None) -> SpaceFiles:
         """As `files`, but make the directory, and close it and its files to other users."""
-        files = self.files(folder)
+        return self.prepare_in(self.global_dir if folder is None else self.project_dir(folder))
+
+    def prepare_in(self, directory: Path) -> SpaceFiles:
+        """As `prepare`, for the space in this directory of the home."""
+        files = self.files_in(directory)
         self.prepare_root()
-        for directory in dict.fromkeys((files.directory.parent, files.directory)):
+        for directory in self._below_root(files.directory):
             make_private_directory(directory)
         for entry in entries_of(files.directory):
             tighten(Path(entry.path))
         return files
+
+    def _below_root(self, directory: Path) -> list[Path]:
+        """Return the directories between the home and this one, which comes last."""
+        parents = directory.relative_to(self.root).parents
+        return [*(self.root / parent for parent in reversed(parents) if parent.parts), directory]
 
     def prepare_root(self) -> None:
         """Make the home, as a private directory."""

@@ -320,21 +320,19 @@ class Registry:
             project_id = project.into
         return None
 
-    def named(self, name: str) -> Project | None:
+    def named(self, name: str, *, is_exact: bool = False) -> Project | None:
         """Return the project with exactly this name, a living one before a merged one.
 
         A name that was chosen comes before one taken from a directory: a clone called like the project of a program
-        does not keep the program out. Raises InvalidInput if several are left.
+        does not keep the program out. `is_exact`: only one that was chosen. Raises InvalidInput if several are left.
         """
         same = [project for project in self.projects.values() if project.name == name]
+        if is_exact:
+            same = [project for project in same if project.has_chosen_name]
         living = [project for project in same if project.into is None]
         found = self._meant(living) or self._meant(same)
         if len(found) > 1:
-            listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
-            raise InvalidInput(
-                f"{len(found)} projects have the name {shown(name)!r}: {listed}.",
-                hint="Give the id instead, or rename one: kept projects rename ID NAME.",
-            )
+            raise _several(name, found)
         return found[0] if found else None
 
     def _meant(self, same: Sequence[Project]) -> list[Project]:
@@ -443,3 +441,11 @@ def is_like(name: str, other: str) -> bool:
 def folded(text: str) -> str:
     """The text for sorting names and finding paths, without regard to case and to how accents are encoded."""
     return unicodedata.normalize("NFC", text).casefold()
+
+
+def _several(name: str, found: Sequence[Project]) -> InvalidInput:
+    listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
+    return InvalidInput(
+        f"{len(found)} projects have the name {shown(name)!r}: {listed}.",
+        hint="Give the id instead, or rename one: kept projects rename ID NAME.",
+    )

@@ -13,11 +13,19 @@ import subprocess
 from collections.abc import Iterator
 from fnmatch import translate
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from kept.projects.files import read_regular
 
 GIT_TIMEOUT_S = 60
+REMOTE_TIMEOUT_S = 120
 NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache"})
+# Folders and files of others, or made from the project's own, that are often committed.
+VENDORED = frozenset(
+    "vendor vendors vendored _vendor _vendored third_party third-party thirdparty 3rdparty node_modules"
+    " bower_components jspm_packages site-packages godeps pods carthage dist".split()
+)
+_MINIFIED = re.compile(r"[.-](?:min|bundle)\.(?:js|mjs|cjs|css)$|\.map$", re.IGNORECASE)
 IGNORE_BYTES = 256 * 1024  # of a .gitignore; the largest of public repositories have a tenth of it
 IGNORE_RULES = 2000  # for one file: it is compared with each
 IGNORE_CHARS = 1000  # of a line; a longer one is not a path
@@ -44,11 +52,22 @@ GIT_ENVIRONMENT = {
     "GIT_PAGER": "cat",
 }
 
+ELSEWHERE = frozenset(
+    f"GIT_{name}"
+    for name in "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE_OBJECT_DIRECTORIES COMMON_DIR NAMESPACE".split()
+)
+
 
 def files_below(folder: Path) -> list[str]:
     """The regular files of a folder that are not ignored: paths relative to it, in order."""
     named = _asked_of_git(folder)
     return sorted(set(_walked(folder) if named is None else named))
+
+
+def is_vendored(name: str) -> bool:
+    """Return True for a path below a folder for code of others or for built files, and for a minified file."""
+    *folders, file = PurePosixPath(name).parts
+    return any(folder.lower() in VENDORED for folder in folders) or _MINIFIED.search(file) is not None
 
 
 def run_git(folder: Path, *arguments: str) -> bytes | None:
@@ -74,6 +93,48 @@ def run_git(folder: Path, *arguments: str) -> bytes | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+class GitAnswer(NamedTuple):
+    """Result of a git command: its exit code, its output, and its last complaint in one line."""
+
+    code: int
+    output: bytes
+    complaint: str
+
+    @property
+    def is_done(self) -> bool:
+        return self.code == 0
+
+
+def run_git_as_user(folder: Path, *arguments: str, given: bytes = b"") -> GitAnswer:
+    """Run a git command that a person asked for, which may reach a remote: with their keys and password helpers.
+
+    Hooks are not run. Variables that lead git to another repository, as hooks of git set them, are left out.
+    """
+    git = shutil.which("git")
+    if git is None:
+        return GitAnswer(127, b"", "git is not installed.")
+    options = [part for name in ("core.hooksPath", "core.fsmonitor") for part in ("-c", f"{name}={GIT_OPTIONS[name]}")]
+    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+    try:
+        done = subprocess.run(
+            [git, "--no-pager", *options, "-C", str(folder), *arguments],
+            input=given,
+            capture_output=True,
+            timeout=REMOTE_TIMEOUT_S,
+            check=False,
+            env={**environment, "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return GitAnswer(124, b"", f"git did not finish: {type(error).__name__}.")
+    said = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    return GitAnswer(done.returncode, done.stdout, _without_password(said[-1]) if said else "")
+
+
+def _without_password(line: str) -> str:
+    """Hide the password of a URL that git repeats."""
+    return re.sub(r"(?<=://)[^/@\s]{1,500}@", "…@", line[:2_000])
 
 
 def _asked_of_git(folder: Path) -> list[str] | None:

@@ -12,12 +12,13 @@ from datetime import datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from threading import RLock
+from typing import ClassVar, NamedTuple, Protocol
 
-from kept.errors import KeptError, NotAllowed, NotFound
+from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound
 from kept.model import GLOBAL
 from kept.ports import Restored, Storage
-from kept.projects import Projects
+from kept.projects import ExactName, Projects
 from kept.projects.files import explained
 from kept.projects.home import Home
 from kept.projects.registry import Place, Project, Team, older_team_space, team_space, text_path
@@ -25,9 +26,15 @@ from kept.projects.worktree import WorkTree, work_tree_around
 from kept.settings import Settings
 from kept.storage import is_database, open_database, open_existing, open_space, replace_damaged
 
+USER_PAGE_BYTES = (
+    2048  # most users have few memories, and each table and index takes a page; half of that writes slowly
+)
+
 
 class Spaces(Protocol):
-    """The storages that one opened memory works with."""
+    """The storages that one opened memory works with. `kind` names it where it has no name."""
+
+    kind: ClassVar[str] = "a project"
 
     def project(self) -> Storage | None:
         """The opened project's storage, or None before the first write to it."""
@@ -126,6 +133,8 @@ class SpaceOfHome(NamedTuple):
 class OneSpace(Spaces):
     """A portable file, or a store in memory: one space, no global."""
 
+    kind = "a single store"
+
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
@@ -149,7 +158,8 @@ class OneSpace(Spaces):
 
     def files(self) -> list[tuple[str, Path]]:
         facts = self._storage.describe()
-        return [(self._storage.space, Path(facts["place"]))] if facts["storage"] == "sqlite" else []
+        is_file = facts["storage"] in ("sqlite", "json") and facts["bytes"]
+        return [(self._storage.space, Path(facts["place"]))] if is_file else []
 
     def destination(self, place: str) -> Storage:
         return open_space(place, self._storage.space)
@@ -181,6 +191,7 @@ class HomeSpaces(Spaces):
         self._settings = settings
         self._now = now
         self._open: dict[str, Storage] = {}
+        self._guard = RLock()  # two threads open a space once
         self._team_spaces: dict[tuple[str, str], str] = {}  # by database and name
         self._located = projects.locate(target)
 
@@ -354,7 +365,7 @@ class HomeSpaces(Spaces):
             return team_space(name)
         if (database, name) not in self._team_spaces:
             # A name that is new here is never the project of another name, also once it is registered.
-            is_new = located.project is None and located.place is None
+            is_new = isinstance(self._target, ExactName) or (located.project is None and located.place is None)
             space = team_space(name) if is_new else self._space_of_any_version(database, name)
             self._team_spaces[database, name] = space
         return self._team_spaces[database, name]
@@ -394,29 +405,33 @@ class HomeSpaces(Spaces):
         return self._open[space]
 
     def _existing(self, space: str, folder: str | None = None) -> Storage | None:
-        found = open_existing(
-            self._home.files(folder).database,
-            space,
-            write_wait_s=self._settings.write_wait_s,
-            now=self._now,
-            daily_backups=self._daily_backups,
-            home=self._home.root,
-        )
-        if found is not None:
-            self._open[space] = found
-        return found
-
-    def _opened(self, space: str, path: Path) -> Storage:
-        if space not in self._open:
-            self._open[space] = open_space(
-                path,
+        with self._guard:
+            if space in self._open:
+                return self._open[space]
+            found = open_existing(
+                self._home.files(folder).database,
                 space,
                 write_wait_s=self._settings.write_wait_s,
                 now=self._now,
                 daily_backups=self._daily_backups,
                 home=self._home.root,
             )
-        return self._open[space]
+            if found is not None:
+                self._open[space] = found
+            return found
+
+    def _opened(self, space: str, path: Path) -> Storage:
+        with self._guard:
+            if space not in self._open:
+                self._open[space] = open_space(
+                    path,
+                    space,
+                    write_wait_s=self._settings.write_wait_s,
+                    now=self._now,
+                    daily_backups=self._daily_backups,
+                    home=self._home.root,
+                )
+            return self._open[space]
 
     @property
     def _daily_backups(self) -> int:
@@ -440,6 +455,120 @@ class ProjectOnly(HomeSpaces):
 
     def files(self) -> list[tuple[str, Path]]:
         return [(space, path) for space, path in super().files() if space != GLOBAL]
+
+
+class UserSpaces(Spaces):
+    """Space of one user of a program, in the home or in a database. Made by `kept.open(user=…)`.
+
+    A name is compared code point by code point and stands nowhere on the disk, so nothing can be folded, stripped or
+    taken for a path, an id or a secret. A user has no global memory, no directory and no files to edit: all of these
+    belong to the person who runs the program.
+    """
+
+    kind = "one user"
+
+    def __init__(
+        self, home: Home, user: str, settings: Settings, now: Callable[[], datetime], database: str | None = None
+    ) -> None:
+        digest = digest_of(user)
+        self._space = f"user/{digest}"
+        self._home = home
+        self._folder = home.user_dir(digest)
+        self._settings = settings
+        self._now = now
+        self._database = database
+        self._storage: Storage | None = None
+        self._guard = RLock()
+
+    def project(self) -> Storage | None:
+        with self._guard:  # two threads open it once
+            if self._storage is None:
+                self._storage = self._found()
+            return self._storage
+
+    def ensure_project(self) -> Storage:
+        with self._guard:
+            self._storage = self.project() or self._made()
+            return self._storage
+
+    def shared(self) -> Storage | None:
+        return None
+
+    def ensure_shared(self) -> Storage:
+        raise NotAllowed("A user's memory has no global space.", hint="Store it with tier='project'.")
+
+    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+        if self._database is not None:
+            raise NotAllowed("This user is in a database.", hint="Its operator restores it from a backup.")
+        file = self._home.files_in(self._folder).database
+        wait_s = self._settings.write_wait_s
+        return replace_damaged(file, source, space=self._space, wait_s=wait_s, now=self._now())
+
+    def files(self) -> list[tuple[str, Path]]:
+        file = self._home.files_in(self._folder).database
+        return [(self._space, file)] if self._database is None and file.exists() else []
+
+    def everywhere(self) -> list[SpaceOfHome]:
+        own = self.project()
+        return [] if own is None else [SpaceOfHome(own.space, lambda: own)]
+
+    def is_in_database(self) -> bool:
+        return self._database is not None
+
+    def destination(self, place: str) -> Storage:
+        if is_database(place):
+            return open_database(place, self._space, write_wait_s=self._settings.write_wait_s, now=self._now)
+        path = self._home.prepare_in(self._folder).database if place == "home" else Path(place)
+        return open_space(path, self._space, write_wait_s=self._settings.write_wait_s, now=self._now)
+
+    def close(self) -> None:
+        if self._storage is not None:
+            self._storage.close()
+
+    def _found(self) -> Storage | None:
+        if self._database is not None:
+            try:
+                return self._in_database(self._database, must_exist=True)
+            except NotFound:
+                return None
+        return open_existing(
+            self._home.files_in(self._folder).database,
+            self._space,
+            write_wait_s=self._settings.write_wait_s,
+            now=self._now,
+            daily_backups=self._daily_backups,
+            home=self._home.root,
+        )
+
+    def _made(self) -> Storage:
+        if self._database is not None:
+            return self._in_database(self._database)
+        return open_space(
+            self._home.prepare_in(self._folder).database,
+            self._space,
+            write_wait_s=self._settings.write_wait_s,
+            now=self._now,
+            daily_backups=self._daily_backups,
+            home=self._home.root,
+            page_bytes=USER_PAGE_BYTES,
+        )
+
+    def _in_database(self, url: str, *, must_exist: bool = False) -> Storage:
+        wait_s = self._settings.write_wait_s
+        return open_database(url, self._space, write_wait_s=wait_s, now=self._now, must_exist=must_exist)
+
+    @property
+    def _daily_backups(self) -> int:
+        return self._settings.backups_kept if self._settings.backup_daily else 0
+
+
+def digest_of(user: str) -> str:
+    """Return the name of a user's folder. Raises InvalidInput unless the name is a string with something in it."""
+    if not isinstance(user, str):
+        raise InvalidInput(f"user must be a string, not {type(user).__name__}.", hint="Give user=str(id).")
+    if not user:
+        raise InvalidInput("user must not be empty.", hint="Give the id by which your program knows the user.")
+    return blake2b(user.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
 def _is_within(there: Place, here: Place) -> bool:

@@ -36,14 +36,15 @@ class WorkTree(NamedTuple):
 
     def stat(self, path: str) -> tuple[int, int] | None:
         """Return the size of a regular file and when it was changed; None if a link leads to it."""
-        if (inside := self.inside(path)) is None:
+        if not (inside := self.inside(path)):
             return None
+        names = inside.split("/")
         try:
-            found = os.lstat(full := f"{self.root}/{inside}")
-            is_own = stat.S_ISREG(found.st_mode) and os.path.realpath(full) == os.path.normpath(full)
+            seen = [os.lstat("/".join((str(self.root), *names[:end]))) for end in range(1, len(names) + 1)]
         except (OSError, ValueError):
             return None
-        return (found.st_size, found.st_mtime_ns) if is_own else None
+        is_own = stat.S_ISREG(seen[-1].st_mode) and not any(stat.S_ISLNK(one.st_mode) for one in seen)
+        return (seen[-1].st_size, seen[-1].st_mtime_ns) if is_own else None
 
     def read(self, path: str) -> FileText | None:
         """Return the text of a regular file; None if it is too large."""
@@ -71,6 +72,15 @@ class WorkTree(NamedTuple):
         """Return the branch that all others are merged into: the remote's, or the first with a usual name."""
         told = _line(self.common / "refs/remotes/origin/HEAD").partition("refs/remotes/origin/")[2]
         return told or next((name for name in MAIN_BRANCHES if self.commit_of(f"refs/heads/{name}")), "")
+
+    def has_begun_at(self, branch: str, commit: str) -> bool:
+        """Return True if a branch has no commit after the one it began at."""
+        main = self.main_branch()
+        if not branch or branch == main or ".." in branch.split("/"):
+            return False
+        log = read_regular(self.common / "logs/refs/heads" / branch, REF_BYTES).partition(b"\n")[0]
+        began = b"\tbranch: Created" in log and log[41:81] == commit.encode()
+        return began or commit == self.commit_of(f"refs/heads/{main}")
 
     def commit_of(self, ref: str) -> str:
         """Return the commit of a ref; "" if there is none."""

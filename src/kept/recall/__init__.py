@@ -13,7 +13,7 @@ that an answer depends on is in `Circumstances`. Rule: a query never fails. Anyt
 missing from the answer, and `degraded` says so.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -50,6 +50,8 @@ class Request(Struct, frozen=True, kw_only=True):
     floor: str | None = None  # how sure an answer must be (`tables.FLOORS`); None: as the settings say
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    has_exact_tags: bool = False  # tags are names of a program, not words of people
+    data: dict[str, Any] | None = None  # only memories with these values in their data
     files: tuple[str, ...] = ()  # the files at hand: memories about them rank higher
     since: datetime | None = None
     until: datetime | None = None
@@ -118,13 +120,20 @@ def profile_of(request: Request, settings: Settings) -> Profile:
     return profile if share == 1.0 or not profile.floor else replace(profile, floor=profile.floor * share)
 
 
+def in_any_case(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return the tags as people may have written them; storages see to the letters a to z."""
+    return tuple(dict.fromkeys(form for tag in tags for form in (tag, tag.lower(), tag.upper(), tag.title())))
+
+
 def where_of(request: Request) -> Where:
     """Which memories may answer."""
     return Where(
         shelf="archive" if request.scope == "archive" else "live",
         scope=request.scope if request.scope in ("memory", "items", "sources") else None,
         kinds=tuple(map(canonical_kind, request.kinds)),
-        tags=request.tags,
+        tags=request.tags if request.has_exact_tags else (),
+        tags_of_any_case=() if request.has_exact_tags else in_any_case(request.tags),
+        data=tuple((request.data or {}).items()),
         since=request.since,
         until=request.until,
         seen_by=request.seen_by,

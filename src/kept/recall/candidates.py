@@ -109,29 +109,39 @@ TOO_SLOW_MS = 300.0
 
 
 class Latencies:
-    """How long the last recalls of one opened memory took, and whether to make do with less because of that.
+    """How long the last recalls of a space took, and whether to make do with less because of that.
 
     Above 300 ms at the 95th percentile recall is degraded, until it is below 200 ms again. Fewer than five recalls say
-    nothing, and the first of a process does not count, because it warms up caches. Receipts keep the figures across
-    processes; they are read once a process is warm.
+    nothing. Receipts keep the figures across processes: most commands and all hooks recall once and end, so a process
+    starts as the last one ended, and goes on with its figures.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_degraded: bool = False) -> None:
         self._ring: deque[float] = deque(maxlen=RING)
-        self._is_warm = False
-        self.n_noted = 0  # besides the first
-        self.is_degraded = False
+        self._is_whole = False  # with the recalls of earlier processes
+        self._n_noted = 0
+        self.is_degraded = is_degraded
 
     def note(self, took_ms: float, before: Callable[[], Sequence[float]] = lambda: ()) -> None:
-        """One more recall; `before` gives those of earlier processes, the newest last."""
-        if self._is_warm:
-            if not self.n_noted:
-                self._ring.extend(before())
-            self._ring.append(took_ms)
-            self.n_noted += 1
-        self._is_warm = True
+        """One more recall; `before` gives those that receipts have kept so far, the newest last.
+
+        A quick recall alone changes nothing, so that the only one of a process need not read the others.
+        """
+        if self._n_noted or self.is_degraded or took_ms >= HEALTHY_MS:
+            self._complete(before)
+        self._ring.append(took_ms)
+        self._n_noted += 1
+        if self._is_whole:
+            self._judge()
+
+    def _complete(self, before: Callable[[], Sequence[float]]) -> None:
+        if not self._is_whole:
+            self._ring = deque(before(), maxlen=RING) or self._ring
+            self._is_whole = True
+
+    def _judge(self) -> None:
         # Mostly all are quick, and then the slowest tells as much, in a tenth of the time.
-        p95 = self.p95_ms() if max(self._ring, default=0.0) >= HEALTHY_MS else 0.0
+        p95 = self.p95_ms() if max(self._ring) >= HEALTHY_MS else 0.0
         if p95 is not None and (p95 > TOO_SLOW_MS or p95 < HEALTHY_MS):
             self.is_degraded = p95 > TOO_SLOW_MS
 

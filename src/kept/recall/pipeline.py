@@ -12,7 +12,7 @@ from heapq import nlargest
 
 from msgspec import Struct
 
-from kept.model import Conflict, Hit, Memory, Recalled
+from kept.model import GLOBAL, OVERRIDES, Conflict, Hit, Memory, Miss, Recalled
 from kept.ports import Deadline, Found, Reader, Statistics, Where
 from kept.recall import Circumstances, Request, candidates, profile_of, where_of
 from kept.recall.floor import Floor, floor_of
@@ -36,10 +36,11 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         best, notes = best_first(joined), [*notes, note]
     profile = profile_of(request, settings)
     considered = best[: n_considered(request.limit, request.exact_top)]
-    hits = best_first([*map(hit_of(search.words, search.floor, profile), considered)])
+    hits = _tellable(best_first([*map(hit_of(search.words, search.floor, profile), considered)]))
     if circumstances.reranker is not None and hits:
         hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]
+    hits, held_back = _as_decided_here(hits, circumstances.readers)
     top = MOST_HITS_WHEN_SLOW if circumstances.is_degraded else len(hits)
     # As the older designs did it, profiles without a floor return whatever matches.
     takes_summaries = not profile.floor or SUMMARY in request.kinds
@@ -48,14 +49,19 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         chosen += follow(chosen, circumstances.readers, circumstances.now, limit=request.limit)
     return Recalled(
         hits=tuple(chosen),
-        pinned=pinned(circumstances.readers) if request.scope != "archive" else (),
+        pinned=_pinned_here(circumstances.readers) if request.scope != "archive" else (),
         conflicts=_conflicts_of(chosen, circumstances.readers),
-        misses=tuple(misses[: MOST_MISSES if request.exact_top is None else request.limit]),
+        misses=tuple([*held_back, *misses][: MOST_MISSES if request.exact_top is None else request.limit]),
         words=search.words.all,
         confidence=_best_confidence(hits, takes_summaries=takes_summaries),
         degraded=" ".join(filter(None, notes)) or None,
         took_ms=(circumstances.timer() - started) * 1000,
     )
+
+
+def _tellable(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out candidates that repeat a forgotten or rejected statement."""
+    return [hit for hit in hits if not hit.memory.is_rejected]
 
 
 def _best_confidence(hits: Sequence[Hit], *, takes_summaries: bool) -> float:
@@ -65,9 +71,45 @@ def _best_confidence(hits: Sequence[Hit], *, takes_summaries: bool) -> float:
 
 
 def _conflicts_of(chosen: Sequence[Hit], readers: Sequence[Reader]) -> tuple[Conflict, ...]:
-    """Return the open conflicts of the hits of an answer."""
+    """Return the open conflicts of the hits of an answer, if both sides are live."""
     uids = {hit.memory.uid for hit in chosen}
-    return tuple(conflict for reader in readers for conflict in open_conflicts(reader, uids))
+    found = [conflict for reader in readers for conflict in open_conflicts(reader, uids)]
+    return tuple(one for one in found if all(uid in uids or live_side(uid, readers) for uid in (one.left, one.right)))
+
+
+def live_side(uid: str, readers: Sequence[Reader]) -> Memory | None:
+    """Return a side of a conflict if it is live: a project holds its conflicts with global memory."""
+    found = (memory for reader in readers for memory in reader.select(Where(uid=uid), limit=1))
+    return next(found, None)
+
+
+def _as_decided_here(hits: Sequence[Hit], readers: Sequence[Reader]) -> tuple[list[Hit], list[Miss]]:
+    """Separate the global memories for which a person decided that they do not hold in this project."""
+    decided = overridden({hit.memory.uid for hit in hits if hit.memory.space == GLOBAL}, readers)
+    here = [hit for hit in hits if hit.memory.uid not in decided]
+    held_back = [hit for hit in hits if hit.memory.uid in decided]
+    return here, [Miss(hit=hit, reason=overruled_by(decided[hit.memory.uid])) for hit in held_back]
+
+
+def overridden(uids: Set[str], readers: Sequence[Reader]) -> dict[str, Memory]:
+    """Map the global memories that do not hold in this project to its live memories that hold instead."""
+    instead = {uid: live_side(other, readers) for uid, other in _settled_sides(readers) if uid in uids} if uids else {}
+    return {uid: memory for uid, memory in instead.items() if memory is not None and _overrides(memory, uid)}
+
+
+def _settled_sides(readers: Sequence[Reader]) -> list[tuple[str, str]]:
+    """Return the sides of settled conflicts, each with the other one."""
+    settled = [one for reader in readers for one in reader.all(Conflict) if one.resolved_at is not None]
+    return [side for one in settled for side in ((one.left, one.right), (one.right, one.left))]
+
+
+def _overrides(memory: Memory, uid: str) -> bool:
+    return uid in (memory.data or {}).get(OVERRIDES, ())
+
+
+def overruled_by(memory: Memory) -> str:
+    """Say why a global memory is left out."""
+    return f"in this project {memory.ref} holds instead"
 
 
 def _search_with_guesses(request: Request, circumstances: Circumstances, deadline: Deadline) -> "_Search":
@@ -187,6 +229,12 @@ def pinned(readers: Sequence[Reader]) -> tuple[Memory, ...]:
     """The pinned memories that come with every answer, except from the archive."""
     where = Where(statuses=("pinned",))
     return tuple(memory for reader in readers for memory in reader.select(where, limit=MOST_PINNED))[:MOST_PINNED]
+
+
+def _pinned_here(readers: Sequence[Reader]) -> tuple[Memory, ...]:
+    found = pinned(readers)
+    decided = overridden({memory.uid for memory in found if memory.space == GLOBAL}, readers)
+    return tuple(memory for memory in found if memory.uid not in decided)
 
 
 def open_conflicts(reader: Reader, uids: Set[str]) -> list[Conflict]:

@@ -206,7 +206,7 @@ def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, lim
         next_edge: list[Hit] = []
         for hit in edge:
             for linked, strength in _linked(hit.memory, spaces, now):
-                if linked.uid in known or linked.is_archived or strength < _FAINTEST_LINK:
+                if linked.uid in known or linked.is_archived or linked.is_rejected or strength < _FAINTEST_LINK:
                     continue
                 known.add(linked.uid)
                 share = strength / (strength + _HALF_STRENGTH)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
-from kept.storage.shared import WRITE_WAIT_S
+from kept.storage.shared import WRITE_WAIT_S, Contents
 
 if TYPE_CHECKING:
     from kept.storage.checkup import Finding as Finding
@@ -34,12 +34,13 @@ def open_space(
     now: Callable[[], datetime] = utc_now,
     daily_backups: int = 0,
     home: Path | None = None,
+    page_bytes: int | None = None,
 ) -> Storage:
     """Open a space at a location: `:memory:`, a postgresql:// URL, a file ending in `.json`, or a file for SQLite.
 
     `space` None: whichever space the file holds, or a new one. `daily_backups`: how many daily backups to keep. The
     first write of a day makes one, if the engine supports it. `home`: where an erasure also cleans the backups that a
-    person asked for.
+    person asked for. `page_bytes`: of a new SQLite file; small pages make a small file.
     """
     place = fspath(location)
     if place == IN_MEMORY:
@@ -52,7 +53,7 @@ def open_space(
     if _is_json(path):
         return _portable(path, space, write_wait_s)
     options = {"write_wait_s": write_wait_s, "now": now, "daily_backups": daily_backups, "home": home}
-    opened: Storage = _sqlite().SqliteStorage(path, space, **options)
+    opened: Storage = _sqlite().SqliteStorage(path, space, page_bytes=page_bytes, **options)
     return opened
 
 
@@ -100,6 +101,12 @@ def open_existing(
     return opened
 
 
+def open_contents(space: str, contents: Contents) -> Storage:
+    """Return a storage in memory that holds this, with every text prepared for a search."""
+    held: Storage = _small_engines()[0].holding(space, contents)
+    return held
+
+
 def as_file(storage: Storage) -> FileStorage:
     """Return the storage typed as one that can be backed up and restored. Raises NotAllowed when it has no file."""
     if isinstance(storage, FileStorage):
@@ -135,23 +142,39 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]"
 
     `deep`: compare every memory, not only a sample, with its words and its whole history.
     """
+    if _is_json(path):
+        of_json: list[Finding] = _small_engines()[1].examine(path)
+        return of_json
     findings: list[Finding] = _sqlite().rare_verbs().examine(path, now=now, deep=deep)
     return findings
 
 
 def repair(path: Path, *, now: datetime) -> "list[Finding]":
-    """Repair in place whatever can be repaired, and report what was done, what is lost and what needs a backup."""
+    """Repair a file in place as far as possible, and report the repairs, the losses and the need for a backup.
+
+    A JSON file is written whole with its next change, so it needs no repair.
+    """
+    if _is_json(path):
+        return []
     findings: list[Finding] = _sqlite().rare_verbs().repair(path, now=now)
     return findings
 
 
 def _portable(path: Path | None, space: str | None, write_wait_s: float) -> Storage:
     """Open a space in a JSON file; without a path in memory alone."""
+    inmemory, jsonfile = _small_engines()
+    opened: Storage
+    if path is None:
+        opened = inmemory.InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    else:
+        opened = jsonfile.JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    return opened
+
+
+def _small_engines() -> tuple[ModuleType, ModuleType]:
     from kept.storage import inmemory, jsonfile  # two engines, which no other one needs
 
-    if path is None:
-        return inmemory.InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
-    return jsonfile.JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
+    return inmemory, jsonfile
 
 
 def _sqlite() -> ModuleType:

@@ -4,13 +4,17 @@ Used by every storage that writes files, and by the layers above. Rule: a file g
 the disk, and a name is durable only when its folder is synced.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
-from kept.errors import NotAllowed
+from kept.errors import NotAllowed, StorageError
+
+HANDLES = 4  # of an open store: the database, its WAL, the index of that, and the lock file
+TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 
 
 def sync(path: Path) -> None:
@@ -47,6 +51,24 @@ def give_name(part: Path, target: Path) -> None:
 
 def already_there(target: Path) -> NotAllowed:
     return NotAllowed(f"{target} already exists.", hint="Backups never overwrite a file. Give another name.")
+
+
+def no_handles_left(path: Path) -> StorageError | None:
+    """Return the error for a file that this process cannot open because too many are open; None if that is not so."""
+    tried: list[int] = []
+    try:
+        while len(tried) < HANDLES:  # those of the failed attempt are closed again by now
+            tried.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno in TOO_MANY_OPEN:
+            return StorageError(
+                f"{path} could not be opened: this process has too many open files. Each open memory takes {HANDLES}.",
+                hint="Close memories that are not in use, or open them through kept.Pool. `ulimit -n` is the limit.",
+            )
+    finally:
+        for fd in tried:
+            os.close(fd)
+    return None
 
 
 def is_read_only(path: Path) -> bool:

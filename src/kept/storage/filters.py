@@ -3,9 +3,15 @@
 Rule: an empty field of the filter matches everything.
 """
 
+from collections.abc import Iterable, Mapping
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any
+
 from kept.model import Memory
 from kept.ports import Where
 from kept.storage.shared import shelf_of
+
+LOWERED = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def matches(memory: Memory, where: Where) -> bool:
@@ -41,11 +47,28 @@ def _is_named(memory: Memory, where: Where) -> bool:
 
 def _is_about(memory: Memory, where: Where) -> bool:
     return (
-        (not where.tags or not set(where.tags).isdisjoint(memory.tags))
+        _is_tagged(memory, where)
+        and all(_has(memory.data or {}, name, value) for name, value in where.data)
         and (not where.files or not set(where.files).isdisjoint(memory.files))
         and where.topic in (None, memory.topic)
         and where.key in (None, memory.key)
     )
+
+
+def _is_tagged(memory: Memory, where: Where) -> bool:
+    return (not where.tags or not set(where.tags).isdisjoint(memory.tags)) and (
+        not where.tags_of_any_case or not _lowered(where.tags_of_any_case).isdisjoint(_lowered(memory.tags))
+    )
+
+
+def _lowered(tags: Iterable[str]) -> set[str]:
+    """Return the tags with a-z for A-Z and nothing else changed, as every SQL can do it."""
+    return {tag.translate(LOWERED) for tag in tags}
+
+
+def _has(data: Mapping[str, Any], name: str, value: Any) -> bool:
+    found = data.get(name)
+    return name in data and found == value and isinstance(found, bool) == isinstance(value, bool)
 
 
 def _comes_from(memory: Memory, where: Where) -> bool:

@@ -58,6 +58,7 @@ from kept.storage.shared import (
     DELIVERIES_KEPT_DAYS,
     RECEIPTS_KEPT,
     WRITE_WAIT_S,
+    Contents,
     check_limit,
     index_of,
     prepare,
@@ -670,3 +671,23 @@ class InMemoryStorage:
 
 def _tokens(prepared: Prepared) -> set[str]:
     return {token for column in bm25.COLUMNS for token in getattr(prepared, column).split()}
+
+
+def holding(space: str, contents: Contents) -> InMemoryStorage:
+    """Return a storage that holds this. Every text is prepared, so that a deadline is for the search alone."""
+    storage, model = InMemoryStorage(space), contents.vector_model
+    state = State(
+        key=contents.key,
+        tombstones=contents.tombstones,
+        events=contents.events,
+        messages=contents.messages,
+        packed=contents.packed,
+        vector_model=model,
+        vectors={id: SavedVector(model or "", *saved) for id, saved in contents.vectors.items()},
+    )
+    for record in contents.records:
+        state.table(type(record))[record.id] = record
+    storage.state = state
+    with storage.reading() as reader:
+        reader.statistics(())
+    return storage

@@ -2,10 +2,12 @@
 
 The in-memory storage, loaded when the file has changed and saved whole at each commit: into a new
 file, synced, the old one kept as `.bak`, then renamed over it, all in this process's turn. Opening
-checks the file, falls back to `.bak` (and says so), and brings older versions up step by step.
+checks the file, falls back to `.bak`, and brings older versions up step by step; status and doctor say that it fell
+back until the damaged file is deleted.
 Rule: what was erased is in none of the files that Kept keeps beside the store.
 """
 
+import glob
 import hashlib
 import os
 import secrets
@@ -20,8 +22,9 @@ import msgspec
 
 from kept import journal
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew, StorageError
-from kept.model import SMALL_NOUNS, Message, Record, Session
+from kept.model import SMALL_NOUNS, Message, Record, Session, replace
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
+from kept.storage.checkup import Finding
 from kept.storage.files import give_name, is_read_only, sync, unused, write_synced
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryStorage, InMemoryTransaction, State
 from kept.storage.lock import Turns
@@ -86,7 +89,8 @@ class JsonFileStorage(InMemoryStorage):
         }
         if is_read_only(self.path):
             facts["read_only"] = True
-        return facts | ({"warning": self.warning} if self.warning else {})
+        warning = self.warning or _fell_back(self.path)
+        return facts | ({"warning": warning} if warning else {})
 
     def scrub(self) -> Scrubbed:
         """Nothing is left to do: the erasing commit has rewritten the store and dropped the older copies of it."""
@@ -156,23 +160,7 @@ class JsonFileStorage(InMemoryStorage):
             return state
 
     def _parse(self, path: Path) -> State:
-        try:
-            file = msgspec.json.decode(path.read_bytes(), type=_File)
-        except (OSError, msgspec.MsgspecError) as error:
-            raise Corrupt(
-                f"{path} cannot be read as a memory file ({type(error).__name__}).",
-                hint="Nothing was changed. Restore a backup, or move the file away to start with an empty store.",
-            ) from error
-        if file.version > self._version:
-            raise SchemaTooNew(
-                f"{path} was written by a newer kept (version {file.version}, this program knows {self._version}).",
-                hint="Upgrade kept, or open a backup made by an older one.",
-            )
-        if _checksum(file.store) != file.checksum:
-            raise Corrupt(
-                f"{path} is damaged: its checksum does not match.",
-                hint="Nothing was changed. Restore a backup, or move the file away to start with an empty store.",
-            )
+        file = _whole(path, self._version)
         if file.space != self.space:
             raise InvalidInput(f"{path} holds the space {file.space}, not {self.space}.")
         store = msgspec.json.decode(file.store)
@@ -258,6 +246,59 @@ class JsonFileStorage(InMemoryStorage):
         except FileNotFoundError:
             return None
         return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _whole(path: Path, version: int) -> _File:
+    """Read a file and check it. Raises Corrupt if it is damaged, SchemaTooNew if it is of a later version."""
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_File)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Corrupt(
+            f"{path} cannot be read as a memory file ({type(error).__name__}).",
+            hint="Nothing was changed. Restore a backup, or move the file away to start with an empty store.",
+        ) from error
+    if file.version > version:
+        raise SchemaTooNew(
+            f"{path} was written by a newer kept (version {file.version}, this program knows {version}).",
+            hint="Upgrade kept, or open a backup made by an older one.",
+        )
+    if _checksum(file.store) != file.checksum:
+        raise Corrupt(
+            f"{path} is damaged: its checksum does not match.",
+            hint="Nothing was changed. Restore a backup, or move the file away to start with an empty store.",
+        )
+    return file
+
+
+def examine(path: Path) -> list[Finding]:
+    """Check a file and the backup beside it, and report if the backup is used, or was. Changes nothing."""
+    backup = path.with_name(path.name + ".bak")
+    findings = [_examined(path, "file"), *([_examined(backup, "backup")] if backup.exists() else [])]
+    if findings[0].level == "problem" and [one.level for one in findings[1:]] == ["ok"]:
+        used = "The backup beside it is used instead. The next change keeps the damaged file aside."
+        findings[0] = replace(findings[0], hint=used)
+    past = _fell_back(path)
+    return [*findings, *([Finding("note", "file", past)] if past else [])]
+
+
+def _examined(path: Path, check: str) -> Finding:
+    try:
+        _whole(path, CURRENT_VERSION)
+    except (Corrupt, SchemaTooNew) as error:
+        return Finding("problem", check, error.message, error.hint)
+    return Finding("ok", check, f"{path.name} is whole.")
+
+
+def _fell_back(path: Path) -> str | None:
+    """Say that the file was damaged once and its backup took its place, while the damaged file is still beside it."""
+    damaged = sorted(path.parent.glob(f"{glob.escape(path.name)}.damaged-*"))
+    if not damaged:
+        return None
+    name = damaged[-1].name
+    return (
+        f"{path.name} was damaged, and its backup took its place; the newest change before may be missing. "
+        f"The damaged file is kept as {name}: compare it, then delete it."
+    )
 
 
 def _carry_over(present: State, wanted: State, space: str) -> int:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from kept.errors import Busy, StorageError
+from kept.storage.files import no_handles_left
 
 
 class Forkable(Protocol):
@@ -141,7 +142,7 @@ class Turns:
             self._taken_by = self._pid
         except OSError as error:
             self._threads.release()
-            raise StorageError(
+            raise no_handles_left(self.path) or StorageError(
                 f"The lock file {self.path} cannot be used: {error.strerror}.",
                 hint="Check that its folder exists and that you may write there.",
             ) from error

@@ -15,9 +15,11 @@ from functools import lru_cache, wraps
 from types import TracebackType
 from typing import Generic, ParamSpec, TypeVar, cast
 
+from msgspec import Struct
+
 from kept import text, worth
 from kept.errors import Corrupt, InvalidInput
-from kept.model import ALSO, Memory
+from kept.model import ALSO, Event, Memory, Message, Record
 from kept.ports import Prepared, Ranking, Reader, Shelf, Storage, Where
 from kept.tables import by_kind
 
@@ -29,6 +31,19 @@ MOST = 2**31  # of anything that is asked for at once
 PAGE = 500  # memories that are read at once when all are wanted
 RECEIPTS = "receipts:"  # what all receipts are called among the subjects of erased records
 DAY = "day:"  # how the names of counters begin that count for one day: `day:2026-03-01:refused:chatter`
+
+
+class Contents(Struct, kw_only=True):
+    """Everything that a space holds, for a storage in memory that is only read."""
+
+    key: bytes
+    tombstones: set[str]
+    records: list[Record]
+    events: list[Event] = []
+    messages: dict[str, tuple[Message, ...]] = {}
+    packed: set[str] = set()
+    vector_model: str | None = None
+    vectors: dict[int, tuple[str, bytes]] = {}  # of a memory, with the fingerprint of its text
 
 
 def random_hex(n_bytes: int) -> str:

@@ -126,11 +126,7 @@ class Weights:
         known = known | {chunk: _checked(row) for chunk, row in rows.chunks(changed).items()}
         there = {chunk for chunk, _ in stamps}
         wanted = range(last // CHUNK + 1)
-        parts = zip(*(known[chunk] if chunk in there else _NOTHING for chunk in wanted), strict=True)
-        _, lengths, feedbacks, others, days = parts
-        by_day = _little_endian(array("H", b"".join(days)))
-        in_chunks = [*zip(lengths, feedbacks, others, strict=True)]
-        joined = Numbers(b"".join(lengths), b"".join(feedbacks), b"".join(others), by_day, in_chunks)
+        joined = _numbers_in([known[chunk] if chunk in there else _NOTHING for chunk in wanted])
         self._chunks, self._joined = known, (stamps, len(wanted) * CHUNK, joined)
         return joined
 
@@ -146,11 +142,7 @@ class Weights:
         if not limit:
             return {}
         if not (_is_plain(ranking) or _is_packed(ranking)):
-            factor_of = _others_of(rows.traits([*gains]), ranking)
-            gains = {id: gain * factor_of.get(id, 1.0) for id, gain in gains.items()}
-            plain = replace(ranking, factors=tuple(name for name in ranking.factors if name not in OTHERS))
-            heaviest = self.heaviest(rows, gains, plain, average_words, limit)
-            return {id: weight * factor_of.get(id, 1.0) for id, weight in heaviest.items()}
+            return self._heaviest_by_traits(rows, gains, ranking, average_words, limit)
         numbers = self.read(rows, up_to=max(gains, default=0))
         by_day = _recency_table(ranking)
         if len(gains) > limit:
@@ -161,6 +153,16 @@ class Weights:
             by_day.update(_recency_of({numbers.days[id] for id in best} - by_day.keys(), ranking))
         weight = _weigher(numbers, ranking)
         return {id: weight(id) for id in best}
+
+    def _heaviest_by_traits(
+        self, rows: ChunkRows, gains: Mapping[int, float], ranking: Ranking, average_words: float, limit: int
+    ) -> dict[int, float]:
+        """Do the same for a ranking whose factors are not packed: read them from the rows."""
+        factor_of = _others_of(rows.traits([*gains]), ranking)
+        gains = {id: gain * factor_of.get(id, 1.0) for id, gain in gains.items()}
+        plain = replace(ranking, factors=tuple(name for name in ranking.factors if name not in OTHERS))
+        heaviest = self.heaviest(rows, gains, plain, average_words, limit)
+        return {id: weight * factor_of.get(id, 1.0) for id, weight in heaviest.items()}
 
     def _promises(self, numbers: Numbers, ranking: Ranking, average_words: int) -> bytes:
         """By id: length, feedback and other factors, as far as the ranking has them, as steps of one scale."""
@@ -247,6 +249,14 @@ def wrong(rows: ChunkRows, kept: Iterable[tuple[int, int, datetime]]) -> list[in
 
 def _stamp(blobs: Iterable[bytes | bytearray]) -> int:
     return zlib.crc32(b"".join(blobs))
+
+
+def _numbers_in(chunks: Sequence[ChunkRow]) -> Numbers:
+    """Join chunks, which are in order."""
+    _, lengths, feedbacks, others, days = zip(*chunks, strict=True)
+    by_day = _little_endian(array("H", b"".join(days)))
+    in_chunks = [*zip(lengths, feedbacks, others, strict=True)]
+    return Numbers(b"".join(lengths), b"".join(feedbacks), b"".join(others), by_day, in_chunks)
 
 
 def _checked(row: ChunkRow) -> ChunkRow:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kept import text, worth
 from kept.freshness import UNKNOWN, Look
-from kept.model import PROPOSED, Conflict, Memory, replace
+from kept.model import PROPOSED, TRUSTS, Conflict, Memory, replace
 from kept.tables import by_kind
 
 ReviewReason = Literal["global", "conflict", "duplicate", "stale", "unused", "irrelevant", "candidate"]
@@ -81,14 +81,17 @@ def review(
     now: datetime,
     rules: ReviewRules,
     look: Look = lambda _: UNKNOWN,
+    *,
+    rivals: Sequence[Memory] = (),
 ) -> list[ReviewFinding]:
     """Find everything to decide about: proposals, contradictions, repetitions, then the rest, worth least first.
 
-    Memories whose code is gone come before the rest, and those whose code has changed last.
+    Memories whose code is gone come before the rest, and those whose code has changed last. `rivals` are memories of
+    another space that these contradict.
     """
     proposals = [_proposal(memory) for memory in memories if PROPOSED in memory.tags]
     asked = _uids_of(proposals)
-    found = list(_one_at_a_time([*_contradictions(memories, conflicts), *_repetitions(memories)]))
+    found = list(_one_at_a_time([*_contradictions([*memories, *rivals], conflicts), *_repetitions(memories)]))
     in_pairs = _uids_of(found)
     outdated, altered = _of_code(_besides(memories, asked | in_pairs), look)
     judged = asked | in_pairs | _uids_of(outdated)
@@ -120,7 +123,7 @@ def _of_code(memories: Sequence[Memory], look: Look) -> tuple[list[ReviewFinding
     changed: list[ReviewFinding] = []
     for memory in memories:
         found = look(memory)
-        if found.notes:
+        if found.notes and found.state != "moved":
             is_over = found.state != "changed"
             action: ReviewAction = "archive" if is_over and memory.status != "pinned" else "keep"
             decision = Decision(action=action, ref=memory.ref)
@@ -200,10 +203,15 @@ def _contradictions(memories: Sequence[Memory], conflicts: Sequence[Conflict]) -
             )
 
 
-def _authority(memory: Memory) -> tuple[bool, bool, datetime, int]:
+def _person_rank(memory: Memory) -> int:
+    """Rank the words of the user before those of a teammate, and both before all others."""
+    return max(TRUSTS.index(memory.trust), TRUSTS.index("agent"))
+
+
+def _authority(memory: Memory) -> tuple[bool, int, datetime, int]:
     """Which of two is believed: a pinned one, then a person before an agent, then the later word."""
     said_at = max(memory.created_at, memory.verified_at or memory.created_at)
-    return memory.status == "pinned", memory.trust == "user", said_at, memory.id
+    return memory.status == "pinned", _person_rank(memory), said_at, memory.id
 
 
 def _repetitions(memories: Sequence[Memory]) -> Iterator[ReviewFinding]:
@@ -239,10 +247,16 @@ def _are_settled(left: Memory, right: Memory) -> bool:
     return right.uid in (left.data or {}).get(_BESIDE, ()) or left.uid in (right.data or {}).get(_BESIDE, ())
 
 
-def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
+def _standing(memory: Memory) -> tuple[bool, int, int, int, datetime, int]:
     """Which of two that say the same is the one to keep."""
-    is_pinned, is_from_person = memory.status == "pinned", memory.trust == "user"
-    return is_pinned, is_from_person, memory.feedback, memory.use_count, memory.created_at, memory.id
+    return (
+        memory.status == "pinned",
+        _person_rank(memory),
+        memory.feedback,
+        memory.use_count,
+        memory.created_at,
+        memory.id,
+    )
 
 
 def _examine(

@@ -21,6 +21,7 @@ from kept.tables import Preset
 from kept.text import compiled
 from kept.writing.redact import is_only_redacted
 
+PROMOTED_IN = "promoted_in"  # in the data of a finding: the session that promoted it
 # Signals that speak for a finding when a session ends and it may be promoted into the project.
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
@@ -185,9 +186,10 @@ def is_worth_promoting(memory: Memory, preset: Preset) -> bool:
     return is_promotable(signals_of(memory), memory.importance, length, preset)
 
 
-def promoted(memory: Memory, at: datetime) -> Memory:
-    """The finding as a memory of the project."""
-    return replace(memory, tier="project", updated_at=at)
+def promoted(memory: Memory, at: datetime, *, session: str | None = None) -> Memory:
+    """Return the finding as a memory of the project. `session` promoted it, at its end or by repeating it."""
+    data = memory.data if session is None else {**(memory.data or {}), PROMOTED_IN: session}
+    return replace(memory, tier="project", data=data, updated_at=at)
 
 
 def is_chatter(text: str, *, is_users: bool = False) -> bool:

@@ -115,7 +115,7 @@ def _check_share(number: float, name: str) -> None:
 
 
 def _is_extracted(source: Source | None) -> bool:
-    return source is not None and bool(source.file) and source.origin == "extraction"
+    return source is not None and bool(source.file) and source.origin in ("extraction", "import")
 
 
 def _check_source(source: Source) -> None:

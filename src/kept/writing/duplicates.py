@@ -174,11 +174,15 @@ class Known:
         return twin if twin is not None and twin.status != "archived" else None
 
     def alike(self, draft: Memory) -> list[Memory]:
-        """The live memories that may be about the same thing, those of this batch first. None for a task's note."""
+        """Return the live memories that may be about the same thing, those of this batch first; none for a task's note.
+
+        A candidate that repeats a rejected statement is told to no agent, so nothing is compared with it.
+        """
         if draft.tier == "task":
             return []
         found = [self._memories[uid] for uid in (*self._alike_in_batch(draft), *self._alike[draft.uid])]
-        return [memory for memory in found if memory.status != "archived" and memory.tier != "task"]
+        live = [memory for memory in found if memory.status != "archived" and memory.tier != "task"]
+        return [memory for memory in live if not memory.is_rejected]
 
     def as_heard(self, draft: Memory, alike: Sequence[Memory]) -> Memory:
         """The draft; one in which an agent repeats a memory of low trust, live or not, with the trust of that."""

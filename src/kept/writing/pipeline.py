@@ -14,7 +14,7 @@ a reversal resembles what it takes back. Rule: a draft becomes a memory, strengt
 that people can read and count; a newer statement about the same thing never vanishes.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,6 +24,7 @@ from msgspec.structs import asdict, replace
 from kept import text
 from kept.model import (
     LOW_TRUST,
+    NOTE_OF,
     REJECTED,
     TRUST_BY_ORIGIN,
     Conflict,
@@ -38,7 +39,7 @@ from kept.model import (
     Trust,
     least,
 )
-from kept.ports import ANYTHING, Transaction, Where
+from kept.ports import ANYTHING, ANYWHERE, Transaction, Where
 from kept.proposals import STANDING_ORDER
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.worth import AUTOMATIC
@@ -94,11 +95,22 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
     status: Status  # of the memory that it becomes
     preset: Preset
     redactions: tuple[Redaction, ...] = ()
+    uid: str | None = None  # it had one elsewhere, which is taken if it is free
 
     @property
     def source(self) -> Source:
         assert self.draft.source is not None
         return self.draft.source
+
+    @property
+    def is_note(self) -> bool:
+        """Return True for a note of an agent's own memory: it was said on purpose, but is only read here."""
+        return NOTE_OF in (self.draft.data or {})
+
+    @property
+    def is_said_now(self) -> bool:
+        """Return True if it is said on purpose, and here."""
+        return self.source.origin in DELIBERATE and not self.is_note
 
     @property
     def is_unasked(self) -> bool:
@@ -182,7 +194,7 @@ def distrusted(memory: Memory, trust: Trust, at: datetime) -> Memory:
 
 def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) -> list[Receipt]:
     """Make a memory of each draft, or strengthen the one that says the same; refusals keep their places."""
-    memories = [to_memory(ready, to) for ready in batch if isinstance(ready, Ready)]
+    memories = [to_memory(ready, to) for ready in _with_free_uids(tx, batch)]
     known, rejections = Known(tx, memories), Rejections(tx)
     new = iter(memories)
     return [
@@ -191,12 +203,28 @@ def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) ->
     ]
 
 
+def _with_free_uids(tx: Transaction, batch: Sequence[Ready | Receipt]) -> Iterator[Ready]:
+    """Yield the drafts that are to be stored; a uid that another memory has is not given again."""
+    taken: set[str] = set()
+    for ready in (one for one in batch if isinstance(one, Ready)):
+        is_taken = ready.uid in taken or (ready.uid and tx.select(replace(ANYWHERE, uid=ready.uid), limit=1))
+        taken |= {ready.uid} if ready.uid else set()
+        yield replace(ready, uid=None) if is_taken else ready
+
+
+def _stored_before(memory: Memory, stored: Memory) -> str:
+    """Say that the key of a memory is there, and whether with another text: that one stays."""
+    if memory.fingerprint == stored.fingerprint:
+        return "It was stored before."
+    return f"Nothing was stored: its key is that of memory {stored.ref}, which has another text. Revise that one."
+
+
 def _store_one(
     tx: Transaction, ready: Ready, memory: Memory, known: Known, rejections: Rejections, at: datetime
 ) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
-        return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
-    if ready.source.origin not in DELIBERATE and _tells_erased(tx, memory):
+        return _receipt("stored", stored[0], ready, reason="already_stored", message=_stored_before(memory, stored[0]))
+    if not ready.is_said_now and _tells_erased(tx, memory):
         return _refused("erased", REASONS["erased"], ready.redactions)
     alike = known.alike(memory)
     memory = known.as_heard(memory, alike)
@@ -206,7 +234,7 @@ def _store_one(
         rejected = []
     if not rejected:
         return _kept(tx, ready, memory, alike, known, at)
-    if ready.source.origin not in DELIBERATE:
+    if not ready.is_said_now:
         return _refused("rejected", was_rejected(rejected[0]), ready.redactions)
     receipt = _kept(tx, ready, as_rejected(memory), (), known, at)
     note = f"{was_rejected(rejected[0])} It is a candidate now, and told to nobody until a person confirms it."
@@ -243,9 +271,10 @@ def _kept(
         twin = twin.vouched_for() if memory.source.origin == "user" and memory.trust == "user" else twin
         return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)
     related = Related((), (), ()) if memory.is_rejected else _related(tx, memory, alike)
-    if ready.is_unasked and (same := _said_already(memory, related)):
+    if (ready.is_unasked or ready.is_note) and (same := _said_already(memory, related)):
         known.note(_corroborated(tx, attest(tx, same, memory), ready))
-        return _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)
+        refused = _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)
+        return replace(refused, repeats=same.uid)
     return _add(tx, ready, memory, related, known, at)
 
 
@@ -312,7 +341,7 @@ def _corroborated(tx: Transaction, memory: Memory, ready: Ready) -> Memory:
     """The memory; a finding that another session has said before is promoted here, since its own may be long over."""
     if "multi-session" not in signals_of(memory) or not is_worth_promoting(memory, ready.preset):
         return memory
-    return tx.put(promoted(memory, tx.stamp.at), "promote")
+    return tx.put(promoted(memory, tx.stamp.at, session=ready.source.session), "promote")
 
 
 def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: datetime) -> Conflict:
@@ -331,7 +360,7 @@ def to_memory(ready: Ready, to: Destination) -> Memory:
     said_at = fields.pop("created_at")
     return Memory(
         **fields,
-        uid=to.new_uid(),
+        uid=ready.uid or to.new_uid(),
         space=to.space,
         fingerprint=text.fingerprint(ready.draft.content),
         status=ready.status,

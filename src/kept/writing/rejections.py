@@ -25,7 +25,10 @@ from kept.writing.values import is_side
 MIN_SHARE = 0.9  # of the longer skeleton, that both have
 MIN_STEM_CHARS = 5  # a shorter word is compared as it is: "http" is not "https"
 MAX_WORDS = 100  # of a skeleton
+MIN_SAID_WORDS = 2  # that a statement has at least: "use tabs"
 _RUN = r"[^\W_](?:[\w'’./@+#=%:&-]*[\w%+#])?|[<>]=?"
+_CLAUSE_ENDS = r"[,;.!?:](?:\s|$)|\s[–—-]\s"
+_REASON = r"(?i)\s*\b(?:why|how to apply):"
 _ENDING = r"(?:'s|ies|ing|ed|es|s|e|d|y)$"
 # Words of a sentence that a paraphrase may leave out or change. Those that turn a meaning around are not among them.
 _WEIGHTLESS = frozenset(
@@ -72,6 +75,27 @@ def says_again(rejected: Sequence[str], said: Sequence[str]) -> bool:
     if missing or any(map(_can_matter, extra)) or len(extra) > (1 - MIN_SHARE) * len(longer):
         return False
     return _is_turned(list(map(_root, shorter)), [_root(word) for word in longer if word not in extra])
+
+
+def is_said_in(part: str, whole: str) -> bool:
+    """Return True if a text, or a clause of it, has every word of the other one. Both are of the same session.
+
+    Another word in the place of one may be another value, and a "not" that only one has turns the meaning around.
+    """
+    own = _roots(part)
+    if len(own) < MIN_SAID_WORDS:
+        return False
+    clauses = map(_roots, (whole, *compiled(_CLAUSE_ENDS).split(whole)))
+    return any(own <= said and own & DENIALS == said & DENIALS for said in clauses)
+
+
+def claim_of(content: str) -> str:
+    """Return a statement without the reason that a note adds to it: "Why: …", "How to apply: …"."""
+    return compiled(_REASON).split(content, maxsplit=1)[0].strip() or content
+
+
+def _roots(content: str) -> frozenset[str]:
+    return frozenset(map(_root, skeleton(content)))
 
 
 def _is_name(word: str) -> bool:
@@ -125,10 +149,17 @@ class Rejections:
         """Return the rejections that a statement runs into. Notes of tasks and summaries make no statement."""
         if memory.tier == "task" or memory.kind == "summary":
             return []
+        same = [one for one in self._known() if one.scope == memory.scope]
+        return [one for one in same if one.fingerprint == memory.fingerprint or _is_said_in(one, memory.content)]
+
+    def are_in(self, content: str) -> bool:
+        """Return True if a text, or one of its sentences, makes a rejected statement."""
+        return any(one.scope == "memory" and _is_said_in(one, content) for one in self._known())
+
+    def _known(self) -> list[Rejection]:
         if self._all is None:
             self._all = self._reader.all(Rejection)
-        same = [one for one in self._all if one.scope == memory.scope]
-        return [one for one in same if one.fingerprint == memory.fingerprint or _is_said_in(one, memory)]
+        return self._all
 
     def lift(self, tx: Transaction, rejections: Iterable[Rejection]) -> None:
         """End rejections: their statements may be said again."""
@@ -137,9 +168,9 @@ class Rejections:
             self._all = [other for other in self._all or () if other.id != one.id]
 
 
-def _is_said_in(rejection: Rejection, memory: Memory) -> bool:
-    """Return True if a statement, or one of its sentences, makes the rejected one."""
-    return any(says_again(rejection.words, words) for words in _skeletons(memory.content))
+def _is_said_in(rejection: Rejection, content: str) -> bool:
+    """Return True if a text, or one of its sentences, makes the rejected statement."""
+    return any(says_again(rejection.words, words) for words in _skeletons(content))
 
 
 @lru_cache(maxsize=64)
@@ -171,4 +202,5 @@ def reject(tx: Transaction, memory: Memory, reason: RejectedAs) -> None:
 
 def was_rejected(rejection: Rejection) -> str:
     """Return a sentence: how a statement was rejected, when, and by whom."""
-    return f"It was {_WAS[rejection.reason]} on {rejection.at:%Y-%m-%d} by {rejection.who}."
+    who = text.visible(rejection.who, keep_newlines=False)
+    return f"It was {_WAS[rejection.reason]} on {rejection.at:%Y-%m-%d} by {who}."

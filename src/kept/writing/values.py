@@ -403,7 +403,12 @@ def reworded_value(old: Clause, new: Clause) -> bool:
     since neither says that something changed: nothing else may differ, and both values are of one sort.
     """
     found = _rewording(old, new)
-    if found is None or not _can_be_value(found.old) or not _can_be_value(found.new):
+    return found is not None and (_are_means(found) or _are_values(found, old, new))
+
+
+def _are_values(found: Rewording, old: Clause, new: Clause) -> bool:
+    """Return True for two names or numbers that can stand for each other."""
+    if not _can_be_value(found.old) or not _can_be_value(found.new):
         return False
     if _sort(found.old)[0] != _sort(found.new)[0] or _is_circumstance(found.words):
         return False
@@ -411,6 +416,13 @@ def reworded_value(old: Clause, new: Clause) -> bool:
     if "" in openers:
         return len(found.shared) > 1 and openers == {"", "by"} and found.is_about_an_owner
     return len(found.shared) > 1 or bool(other_version(old, new))
+
+
+def _are_means(found: Rewording) -> bool:
+    """Return True for two means of one activity: "Install packages with npm", "Use pnpm for installing packages"."""
+    openers = (found.old.opener, found.new.opener)
+    is_named = all(len(run.words) == 1 for run in (found.old, found.new)) and len(found.shared) > 1
+    return is_named and set(openers) == {"use", "with"} and not _is_circumstance(found.words)
 
 
 def _can_be_value(run: Run) -> bool:

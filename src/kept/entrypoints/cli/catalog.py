@@ -99,6 +99,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "export": "Write all memories to a file, for Kept elsewhere or for other programs.",
             "merge": "Join an export, or another home, with this memory.",
         },
+        "team": {"team": "Share memories with teammates through the repository's remote: share, push, pull, trust."},
         "database": {
             "move": "Carry the project over to a database, or back.",
             "database": "Set up a PostgreSQL database for a team: init, migrate, status, grant.",

@@ -37,7 +37,7 @@ from kept.memory.verbs.declare import Verb
 from kept.memory.verbs.erasure import ERASE, Erase
 from kept.memory.verbs.fields import Kinds, Moment, Tags, about
 from kept.memory.verbs.upkeep import RESTORE_BACKUP
-from kept.model import GLOBAL, CallGuard, Event, Memory, Receipt
+from kept.model import GLOBAL, CallGuard, Event, Memory, Receipt, Rejection
 from kept.ports import Shelf
 
 PREVIEW = 10  # memories that are shown before many are changed
@@ -289,10 +289,15 @@ def undo_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     """
     asked = request_of(UNDO, given)
     with invocation.open(yes=yes) as memory:
-        undone = [_undone(memory, one, invocation) for one in memory.perform(UNDO, asked)]
+        undone = [_undone(memory, one, invocation) for one in _named(memory.perform(UNDO, asked))]
     lines = [line for _, _, its_lines in undone for line in its_lines]
     lines.append(Dim(f"`kept undo {undone[-1][0]}` makes the change again."))
     invocation.answer({"events": [document for _, document, _ in undone]}, lines)
+
+
+def _named(events: list[Event]) -> list[Event]:
+    """Leave out rejections, which came with a change of a memory; an undo of nothing else names them."""
+    return [one for one in events if noun_of(one) is not Rejection] or events
 
 
 def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, dict[str, Any], list[Line]]:

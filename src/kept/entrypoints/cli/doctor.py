@@ -1,7 +1,9 @@
 """`kept doctor`: a check of the stores, and of every agent that Kept is installed in."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,10 +13,12 @@ from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.install import ledger, surroundings
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.read import outdated_files
+from kept.entrypoints.cli.wording import reader_lines
 from kept.entrypoints.hook.background import work_off
 from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install.checks import LinkCheck, check_agents
-from kept.errors import SettingsError
+from kept.errors import KeptError, SettingsError
 from kept.memory import Kept
 from kept.memory.store import Examined
 from kept.memory.verbs.upkeep import DOCTOR
@@ -37,17 +41,29 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
     memory, wrong_settings = _opened(invocation)
     with memory:
         stores = memory.perform(DOCTOR, asked)
+        readers = memory.files.note_readers(os.environ)
+        outdated = _outdated(memory, stores)
     links = _agent_checks(invocation, fix=asked.fix)
     is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
         *wrong_settings,
         *_store_lines(stores),
         *_agent_lines(links),
+        *(f"note: the block in {path} is out of date. `kept files agents` writes it." for path in outdated),
+        *reader_lines(readers, invocation.clock()),
         *_verdict(stores, links, is_healthy=is_healthy),
     ]
-    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links}), lines)
+    document = {"healthy": is_healthy, "stores": stores, "agents": links, "notes": readers, "outdated": outdated}
+    invocation.answer(msgspec.to_builtins(document), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
+
+
+def _outdated(memory: Kept, stores: Sequence[Examined]) -> list[str]:
+    """Return the files with an outdated block; none while a store has a problem, which keeps it from being opened."""
+    with suppress(KeptError):
+        return [] if _has_problem(stores) else outdated_files(memory)
+    return []
 
 
 def _opened(invocation: Invocation) -> tuple[Kept, list[Line]]:

@@ -1,5 +1,6 @@
 """`kept import`, `kept export` and `kept merge`: memories that come from elsewhere, and that are taken along."""
 
+import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +14,9 @@ from kept.entrypoints.cli.frame import command, yes_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.sessions import PROGRAMS, counting_kinds, import_transcripts
 from kept.entrypoints.cli.wording import counted, counted_kinds, memories, progress
-from kept.memory.bringing import BY_NAME, BroughtIn, is_export, program_of
+from kept.memory.bringing import BY_NAME, HOST_OF_FORMAT, BroughtIn, is_export, program_of
 from kept.memory.joiner import Joined
+from kept.memory.note_writer import NoteReading
 from kept.memory.verbs.exchange import EXPORT_TO, IMPORT, IMPORT_TRANSCRIPTS, MERGE, ImportFrom, Merge
 
 EXPORT_FILE, MEMORY_FILES = "export", "memories"  # how a path is read; else as transcripts of a program
@@ -49,8 +51,9 @@ def import_command(
     """Without a FORMAT, it is recognised. Secrets are redacted, dates are kept, and importing again adds only what is
     new. Memories of other programs are candidates until a person confirms them.
 
-    Memories: kept (a file of `kept export`), openclaw, claude-memory, agents-md (CLAUDE.md, AGENTS.md), praxis, brain,
-    agent-engine, server-memory, mem0, basic-memory, claude-mem, markdown.
+    Memories: kept (a file of `kept export`), openclaw, claude-memory, codex-memory, qwen-memory, gemini-memory,
+    agents-md (CLAUDE.md, AGENTS.md), praxis, brain, agent-engine, server-memory, mem0, basic-memory, claude-mem,
+    markdown. Without a PATH, the four notebooks of agents are read as their hooks read them: this project's notes.
 
     Transcripts: claude-code, codex, gemini, qwen, copilot, opencode, openclaw, specstory, brain (one JSON object per
     line: id, role, content). Without a PATH, the sessions that took place in this project, its worktrees included, are
@@ -61,6 +64,8 @@ def import_command(
         reader = _reader(named, path)
         if reader == EXPORT_FILE:
             _join(invocation, Merge(other=path, dry_run=given["dry_run"]), yes=yes)
+        elif not path and named in HOST_OF_FORMAT:
+            _read_notes(invocation, named, dry_run=given["dry_run"])
         elif reader == MEMORY_FILES:
             _bring(invocation, request_of(IMPORT, {**given, "path": path, "format": named}))
         else:
@@ -80,7 +85,7 @@ def _named(format: str | None, what: tuple[str, ...]) -> tuple[str | None, tuple
     if format is None:
         raise click.UsageError("There is nothing to import. Name a FORMAT, a PATH, or both.")
     place = _place_of_memories(format)
-    if place is None and format not in PROGRAMS:
+    if place is None and format not in PROGRAMS and format not in HOST_OF_FORMAT:
         raise click.UsageError(f"Name the file or folder: kept import {format} PATH")
     return format, ("" if place is None else str(place),)
 
@@ -106,26 +111,41 @@ def _is_memory(format: str, path: Path) -> bool:
 def _place_of_memories(format: str) -> Path | None:
     """Where a program keeps its memory of this project, if it is there."""
     place = BY_NAME[format].place if format in BY_NAME else ""
-    slug = "".join(character if character.isalnum() else "-" for character in str(Path.cwd()))
-    found = Path(place.format(slug=slug)).expanduser()
+    found = Path(place).expanduser()
     return found if place and found.exists() else None
 
 
+def _read_notes(invocation: Invocation, format: str, *, dry_run: bool) -> None:
+    """Read the notes that an agent keeps of this project, as its hooks do."""
+    if dry_run:
+        raise click.UsageError(f"Name the folder of the notes: kept import {format} PATH --dry-run")
+    with invocation.open() as memory:
+        done = memory.files.read_notes(os.environ, only=(HOST_OF_FORMAT[format],))
+    invocation.answer({"notes": done}, [*map(_notes_line, done)] or [f"There are no notes here ({format})."])
+    invocation.tell(*(Dim(f"Left out: {line}.") for one in done for line in one.left_out))
+
+
+def _notes_line(done: NoteReading) -> str:
+    asked = f" `kept review` asks about {done.asked:,} of them." if done.asked else ""
+    elsewhere = f", {counted(done.elsewhere, 'note')} of other projects left out" if done.elsewhere else ""
+    return (
+        f"{counted(done.read, 'new or changed file')} read: {memories(done.added)} stored, {done.changed:,} revised, "
+        f"{done.removed:,} archived{elsewhere}.{asked}"
+    )
+
+
 def _bring(invocation: Invocation, asked: ImportFrom) -> None:
-    said, path = 0, Path(asked.path).expanduser()
+    path = Path(asked.path).expanduser()
     with invocation.open() as memory, counting_kinds(memory) as kept, progress(invocation, "Importing") as tell:
         done = memory.perform(IMPORT, msgspec.structs.replace(asked, path=str(path), progress=tell))
-        if done.format == "brain" and path.is_dir() and not asked.dry_run:
-            transcripts = sorted(path.glob("**/sessions/*.jsonl"))
-            said = sum(one.added for one in memory.import_transcripts("brain", transcripts)) if transcripts else 0
-    document = {**msgspec.to_builtins(done), "messages": said, "kept": dict(kept)}
-    invocation.answer(document, [*_counted_lines(done, said, kept), *_refused_lines(done)])
+    document = {**msgspec.to_builtins(done), "kept": dict(kept)}
+    invocation.answer(document, [*_counted_lines(done, kept), *_refused_lines(done)])
     invocation.tell(*done.failed)
     if done.failed:
         raise click.exceptions.Exit(FAILED)
 
 
-def _counted_lines(done: BroughtIn, said: int, kept: Mapping[str, int]) -> Iterator[Line]:
+def _counted_lines(done: BroughtIn, kept: Mapping[str, int]) -> Iterator[Line]:
     would = "would be " if done.dry_run else ""
     yield (
         f"{memories(done.stored)} {would}stored from {counted(done.files, 'file')} ({done.format}), "
@@ -134,7 +154,7 @@ def _counted_lines(done: BroughtIn, said: int, kept: Mapping[str, int]) -> Itera
     if kept:
         yield f"Kept: {counted_kinds(kept)}."
     others = [(done.tasks, "task", ""), (done.aliases, "alias", "aliases"), (done.conflicts, "conflict", "")]
-    others.append((said, "message", ""))
+    others += [(done.sessions, "session", ""), (done.messages, "message", "")]
     if also := [counted(number, noun, plural) for number, noun, plural in others if number]:
         yield f"Also: {', '.join(also)}."
     if done.redacted:
@@ -149,6 +169,9 @@ def _refused_lines(done: BroughtIn) -> Iterator[Line]:
     if done.unread:
         yield f"Could not be read: {counted(len(done.unread), 'part')}."
         yield from (Dim(f"    {one}") for one in done.unread[:MOST_SHOWN])
+    if done.left_out:
+        yield f"Left out: {counted(len(done.left_out), 'part')}."
+        yield from (Dim(f"    {one}") for one in done.left_out[:MOST_SHOWN])
     if done.stored and not done.dry_run:
         yield Dim("`kept review` goes through candidates; `kept undo` takes the import back.")
 
@@ -175,9 +198,9 @@ def export_command(invocation: Invocation, *, file: str | None, **given: Any) ->
     invocation.answer(done, [line, Dim(f"`kept import {file}` brings them in, here or on another machine.")])
 
 
-def _print_export(invocation: Invocation, *, format: str | None, with_forgotten: bool) -> None:
-    if format not in (None, "kept"):
-        raise click.UsageError(f"Name the file to write: kept export --format {format} FILE")
+def _print_export(invocation: Invocation, *, format: str | None, with_forgotten: bool, sessions: bool) -> None:
+    if format not in (None, "kept") or sessions:
+        raise click.UsageError(f"Name the file to write: kept export --format {format or 'praxis'} FILE")
     with invocation.open() as memory:
         lines = [line.decode() for line in memory.store.export_lines(with_forgotten=with_forgotten)]
     invocation.answer({"lines": [msgspec.json.decode(line) for line in lines]}, lines)

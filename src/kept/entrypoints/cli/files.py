@@ -17,7 +17,7 @@ from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, views
 from kept.memory.files import ViewStatus, item_document, merge_texts
 from kept.memory.verbs.exchange import WRITE_BRAIN
-from kept.memory.verbs.views import EXTRACT, ITEMS
+from kept.memory.verbs.views import AGENTS, EXTRACT, ITEMS
 from kept.memory.views import Synced
 
 MOST_ITEMS = 100_000  # that are counted, to say how many more there are
@@ -40,6 +40,20 @@ def sync_files(invocation: Invocation, *, yes: bool) -> None:
         done = memory.files.sync(ask=_asking(invocation, yes=yes))
     lines = [line for one in done for line in _synced_lines(one)]
     invocation.answer({"files": done}, lines)
+
+
+@files_command.command("agents")
+@options_of(AGENTS)
+@yes_option
+def write_agents(invocation: Invocation, *, remove: bool, yes: bool) -> None:
+    """Write confirmed memories of the project into a block of AGENTS.md, for agents without hooks.
+
+    The file is committed: global memory, candidates and statements of low trust are never in it. Outside of the block
+    no byte is changed. You are asked about every edit that was made inside it.
+    """
+    with invocation.open(auto_upkeep=False) as memory:
+        done = memory.files.agents(remove=remove, ask=_asking(invocation, yes=yes))
+    invocation.answer(done, _synced_lines(done))
 
 
 def _asking(invocation: Invocation, *, yes: bool) -> views.Ask:
@@ -80,6 +94,8 @@ def _state(one: ViewStatus) -> str:
         return one.problem
     if not one.exists:
         return "not written yet"
+    if one.is_outdated:
+        return "out of date; `kept files agents` writes it"
     return "has edits; `kept files sync` takes them in" if one.is_edited else "up to date"
 
 
@@ -150,15 +166,19 @@ def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path
 @command
 @options_of(EXTRACT)
 def extract_command(invocation: Invocation, **given: Any) -> None:
-    """From Markdown, decision records, docstrings and comments such as TODO, NOTE or DECISION, by rules; each item
-    names its file and line. Files that git ignores are left out. Doing it again reads only what has changed, and lets
-    go of what was in deleted files. `kept recall --scope items` and `--scope sources` search what was found.
+    """From Markdown, reStructuredText, decision records, docstrings, doc comments, and comments such as TODO, NOTE or
+    DECISION, by rules; each item names its file and line. Files that git ignores and vendored folders (vendor,
+    third_party, dist …) are left out, unless you name them. Doing it again reads only files that have changed, and
+    removes items of deleted files. `kept recall --scope items` and `--scope sources` search them.
     """
     asked = request_of(EXTRACT, given)
     with invocation.open() as memory, progress(invocation, "Extracting") as step:
         done = memory.perform(EXTRACT, replace(asked, progress=step))
     told = f"{counted(done.added, 'piece')} new, {done.changed:,} changed, {done.expired:,} expired"
     lines: list[Line] = [f"Read {done.read:,} of {counted(done.files, 'file')}: {told}."]
+    lines.append(f"There are {counted(done.items, 'item')} and {counted(done.chunks, 'piece')} of files now.")
+    if done.vendored:
+        lines.append(Dim(f"Left out {counted(done.vendored, 'vendored, built or minified file')}."))
     if done.copies:
         lines.append(Dim(f"{counted(done.copies, 'file is a copy', 'files are copies')} of another one."))
     lines += [Dim(f"Left out {one.file}: {one.reason}.") for one in done.skipped[:10]]

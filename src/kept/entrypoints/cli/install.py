@@ -17,12 +17,15 @@ from kept.distribution import VERSION, install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.sessions import import_past, past_sessions
+from kept.entrypoints.cli.setup import not_set, set_for_user
 from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
 from kept.entrypoints.install.data import check_home, delete_home
-from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
+from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SettingsError
+from kept.memory.host_notes import READ_BY
 from kept.memory.opening import open_projects
+from kept.memory.view import AGENTS_MD
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
 JUDGE_TOKENS = 850  # of a long list with its question; most have 400
@@ -184,11 +187,13 @@ def _done_lines(
 
 
 def _next_lines(
-    invocation: Invocation, names: Collection[str], target: Target, *, dry_run: bool, yes: bool
+    invocation: Invocation, names: Sequence[str], target: Target, *, dry_run: bool, yes: bool
 ) -> Iterator[Line]:
     """List the steps that are left to a person; trust in Codex is offered at once."""
     if "codex" in names and not dry_run:
         yield from _trust_codex(invocation, target, yes=yes)
+    if not dry_run:
+        yield from _note_lines(invocation, names, yes=yes)
     if not target.where.with_tools:
         yield f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install"
     elif not dry_run:
@@ -197,6 +202,26 @@ def _next_lines(
             f"{JUDGE_TOKENS} tokens a session. `kept config set judge off` ends that; `stop` instead of `off` asks at "
             "the end of the work."
         )
+
+
+def _note_lines(invocation: Invocation, names: Sequence[str], *, yes: bool) -> Iterator[Line]:
+    """Say that the notes of agents are read, and ask a person about it, once."""
+    keepers = [name for name in names if name in READ_BY]
+    settings = not_set(invocation, [READ_BY[name] for name in keepers])
+    if not settings:
+        return
+    whose = titles(keepers)
+    change = f"`kept config set {settings[0]}"
+    if yes or not invocation.can_pick():
+        yield f"Notes that {whose} may keep of a project are read as they change. {change} false` ends that."
+        return
+    question = f"{whose} may keep notes of a project. Read them into Kept as they change? Nothing is written there."
+    is_wanted = invocation.pick(question, ("yes", "no")) == "yes"
+    set_for_user(invocation, dict.fromkeys(settings, str(is_wanted).lower()))
+    if is_wanted:
+        yield f"Notes of {whose} are read as they change. {change} false` ends that."
+    else:
+        yield f"Notes of {whose} are not read. {change} true` changes that."
 
 
 def _trust_codex(invocation: Invocation, target: Target, *, yes: bool) -> Iterator[Line]:
@@ -343,6 +368,7 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     if removal.refused:
         invocation.tell(*lines)
         raise _refused(removal.refused, data=data)
+    lines += [] if agents else _without_block(invocation, yes=yes)
     if not entries:
         lines.append(f"Kept is not installed in {titles(agents) if agents else 'any agent'}.")
     if data:
@@ -351,6 +377,22 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
         lines.append(f"Memories stay in {home}. `kept uninstall --data` deletes them.")
     document = {"changes": [_document(change) for change in done], "home": str(home), "data_deleted": data}
     invocation.answer(document, lines)
+
+
+def _without_block(invocation: Invocation, *, yes: bool) -> list[Line]:
+    """Take the block of Kept out of the AGENTS.md of this project. One with edits stays, unless a person says yes."""
+
+    def ask(question: str, _lines: Sequence[str]) -> bool:
+        try:
+            return invocation.agree(question, yes=yes)
+        except NotAllowed:
+            return False
+
+    with invocation.open(auto_upkeep=False) as memory:
+        if not any(one.name == AGENTS_MD for one in memory.files.status()):
+            return []
+        done = memory.files.agents(remove=True, ask=ask)
+    return [f"{done.waiting} It stays in {done.path}." if done.waiting else f"removed the block from {done.path}"]
 
 
 def _removed_line(change: install.Change) -> str:

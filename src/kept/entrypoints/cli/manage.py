@@ -27,6 +27,7 @@ STOP = "stop"
 _DONE = {
     "keep": "stays, and counts as verified",
     "archive": "is archived",
+    "wrong": "is archived as wrong, and is not stored again unasked",
     "forget": "is forgotten",
     "supersede": "is archived, replaced by",
     "promote": "is in global memory now",
@@ -63,7 +64,7 @@ def _side(memory: Kept, uid: str) -> tuple[str, str]:
         found = memory.get(uid, forgotten=True)
     except NotFound:
         return "?", "(erased)"
-    return found.ref, found.content
+    return found.ref, "(forgotten)" if found.is_forgotten else found.content
 
 
 def _conflict_lines(conflict: Conflict, sides: list[tuple[str, str]], invocation: Invocation) -> list[Line]:
@@ -196,10 +197,10 @@ def review_command(
     nothing.
 
     A DECISION is keep:3 (it stays, counts as verified, and so does what it contradicts or repeats), archive:3,
-    forget:3, supersede:9=3 (3 stays, and 9 is archived), or promote:3 (all projects get it); `proposed` stands for
-    every proposal, and a dash reads decisions as JSON. `kept undo` undoes all decisions of one call together, and each
-    promotion by itself. Ctrl-C while you are asked changes nothing, and shows the command that carries out what you had
-    decided.
+    wrong:3 (archived, and not stored again unasked), forget:3, supersede:9=3 (3 stays, and 9 is archived; a global
+    memory holds in other projects still), or promote:3 (all projects get it); `proposed` stands for every proposal,
+    and a dash reads decisions as JSON. `kept undo` undoes all decisions of one call together, and each promotion by
+    itself. Ctrl-C while you are asked changes nothing, and shows the command that carries out what you had decided.
 
     \b
     kept review --apply archive:12 --apply supersede:9=3
@@ -218,8 +219,20 @@ def review_command(
                 invocation.answer(msgspec.to_builtins(review) | {"findings": findings}, _review_lines(review))
                 return
             chosen = _asked(review, invocation)
-        changed = memory.reviews.apply(chosen)
-    _answer_applied(invocation, chosen, changed)
+        changed, lines = _applied(memory, chosen)
+    _answer_applied(invocation, chosen, changed, lines)
+
+
+def _applied(memory: Kept, chosen: Sequence[Decision]) -> tuple[Sequence[Memory], list[Line]]:
+    """Carry out decisions. Returns the changed memories, and a line for each."""
+    before = memory.conflicts()
+    changed = memory.reviews.apply(chosen)
+    left = {conflict.ref for conflict in memory.conflicts()}
+    settled = [conflict for conflict in before if conflict.ref not in left]
+    return changed, [
+        _applied_line(decision, one, _settled_sides(memory, one, settled))
+        for decision, one in zip(chosen, changed, strict=True)
+    ]
 
 
 def _proposed(review: Review, invocation: Invocation, *, yes: bool) -> list[Decision]:
@@ -290,11 +303,25 @@ def _options(finding: ReviewFinding) -> dict[str, Decision]:
     return options
 
 
-def _answer_applied(invocation: Invocation, chosen: Sequence[Decision], changed: Sequence[Memory]) -> None:
-    lines: list[Line] = [
-        (name_of(memory), f" {_DONE[decision.action]}", f" [id:{decision.by}]." if decision.by else ".")
-        for decision, memory in zip(chosen, changed, strict=True)
-    ]
+def _settled_sides(memory: Kept, one: Memory, settled: Sequence[Conflict]) -> list[str]:
+    """Return the contradictions of a memory that were settled, each with its other side."""
+    own = [conflict for conflict in settled if one.uid in (conflict.left, conflict.right)]
+    others = [conflict.right if conflict.left == one.uid else conflict.left for conflict in own]
+    return [f"[id:{_side(memory, uid)[0]}] ({conflict.ref})" for conflict, uid in zip(own, others, strict=True)]
+
+
+def _applied_line(decision: Decision, memory: Memory, settled: Sequence[str]) -> Line:
+    """Describe a decision that was carried out. Keeping both sides of a contradiction names the other one."""
+    if decision.by and not memory.is_archived:  # a global memory, which a project's overrules there
+        return (name_of(memory), f" stays for other projects; in this one [id:{decision.by}] holds.")
+    if decision.action == "keep" and settled:
+        return (name_of(memory), f" stays, and so does {', '.join(settled)}: that contradiction is settled.")
+    return (name_of(memory), f" {_DONE[decision.action]}", f" [id:{decision.by}]." if decision.by else ".")
+
+
+def _answer_applied(
+    invocation: Invocation, chosen: Sequence[Decision], changed: Sequence[Memory], lines: list[Line]
+) -> None:
     lines.append("`kept undo` undoes all of it." if changed else "No decision was made. Nothing was changed.")
     applied = [
         {"decision": decision, "memory": as_document(memory)} for decision, memory in zip(chosen, changed, strict=True)

@@ -1,10 +1,12 @@
 """`kept list`, `history`, `status`: reading changes nothing."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from kept.entrypoints.cli.derived import chosen_tier, global_option, options_of, request_of, words_of
@@ -21,7 +23,9 @@ from kept.entrypoints.cli.wording import (
     meant_kinds,
     memories,
     memory_lines,
+    name_of,
     nothing_yet,
+    reader_lines,
     size,
     vector_line,
     what_changed,
@@ -80,6 +84,7 @@ def history_command(invocation: Invocation, *, is_global: bool, **given: Any) ->
         events = memory.perform(HISTORY, asked)[-asked.limit :]
         refs = {subject: _ref_of(memory, event) for subject, event in {one.subject: one for one in events}.items()}
         heirs = _heirs(memory, events)
+        ended = _ended_line(memory, asked.ref)
     document = [
         {"event": event_name(event, is_global=is_global), "ref": refs[event.subject], **event_document(event)}
         for event in events
@@ -93,6 +98,7 @@ def history_command(invocation: Invocation, *, is_global: bool, **given: Any) ->
         )
         for event in events
     ]
+    lines += ended
     if not events:
         where = "global memory" if is_global else "this project"
         lines.append(f'Nothing has been changed in {where} yet. `kept remember "…"` stores the first memory.')
@@ -107,6 +113,13 @@ def heir_of(memory: Kept, uid: str | None) -> str:
         return f"[id:{memory.get(uid, forgotten=True).ref}]"
     except NotFound:
         return "(erased)"
+
+
+def _ended_line(memory: Kept, ref: str | int | None) -> list[Line]:
+    """Return a line that says when the memory of a history stopped being true; none if it holds."""
+    if ref is None or (until := memory.look().standing(found := memory.get(ref, forgotten=True)).until) == "":
+        return []
+    return [(name_of(found), f" {until}: ", " ".join(found.content.split()))]
 
 
 def _heirs(memory: Kept, events: Sequence[Event]) -> dict[str, str]:
@@ -136,17 +149,21 @@ def status_command(invocation: Invocation) -> None:
     located = projects.locate(invocation.project)
     with invocation.open() as memory:
         status, person = memory.status(), memory.look().person
+        readers = memory.files.note_readers(os.environ)
+        outdated = outdated_files(memory)
     now = invocation.clock()
     project = located.project
     lines = [nothing_yet(invocation)] if project is None else _project_lines(project, person)
     lines += _pause_lines(invocation, status["paused"])
     lines += [OFF_LINES[name] for name in status["switched_off"]]
+    lines += [f"The block in {path} is out of date. `kept files agents` writes it." for path in outdated]
     for space in status["spaces"]:
         if space["space"] == GLOBAL:
             lines.append(Strong("Global memory, for all projects"))
         lines += _space_lines(space, now)
         if space["space"] != GLOBAL and status["last_session"] is not None:
             lines.append(("    ", _session_line(status["last_session"], space["refused"], now)))
+    lines += reader_lines(readers, now)
     misses = HookFolder(projects.home.root).misses(now - timedelta(days=RECENT_DAYS))
     lines += told_misses(misses, f"in the last {RECENT_DAYS} days")
     lines.append(Dim(f"Home {projects.home.root}; acting as {invocation.role}."))
@@ -155,9 +172,16 @@ def status_command(invocation: Invocation) -> None:
         "home": str(projects.home.root),
         "project": about,
         "misses": [one._asdict() for one in misses],
+        "notes": msgspec.to_builtins(readers),
+        "outdated": outdated,
         **status,
     }
     invocation.answer(document, lines)
+
+
+def outdated_files(memory: Kept) -> list[str]:
+    """Return the paths of files whose block does not show the memories that it should."""
+    return [one.path for one in memory.files.status() if one.is_outdated]
 
 
 OFF_LINES = {
@@ -231,7 +255,8 @@ def _count_texts(space: dict[str, Any], now: datetime) -> list[str]:
         texts.append(f"judged {counted(judged['sessions'], 'session')}, {counted(judged['tokens'], 'token')}")
     if recalls["n"]:
         speed = f"half within {recalls['p50_ms']:.1f} ms, 95 % within {recalls['p95_ms']:.1f} ms"
-        texts.append(f"{counted(recalls['n'], 'recall')}: {speed}")
+        slow = "; slow, so fewer candidates are scored" if recalls["is_degraded"] else ""
+        texts.append(f"{counted(recalls['n'], 'recall')}: {speed}{slow}")
     return texts
 
 

@@ -82,7 +82,7 @@ def _headed(heading: str, lines: list[Line]) -> list[Line]:
 
 
 def _hit_lines(hit: Hit, query: str, now: datetime, *, explain: bool, names: Mapping[str, str] | None) -> list[Line]:
-    lines = memory_lines(hit.memory, now)
+    lines = memory_lines(hit.memory, now, hit.until)
     if about := "; ".join(filter(None, (hit.branch, hit.note))):
         lines.append(Dim(f"    {about}"))
     if names is not None:
@@ -147,7 +147,8 @@ def _nothing_found(memory: Kept, invocation: Invocation, recalled: Recalled, ask
     if not words:
         advice = "The query has no word to search for. Give two to six key words: `kept recall login token`."
         return [advice, *mistyped]
-    return [*_missed(_named(words), _said(memory, asked.query), recalled, asked), *mistyped]
+    said = _said(memory, asked.query) if asked.as_of is None else []
+    return [*_missed(_named(words), said, recalled, asked), *mistyped]
 
 
 def _named(words: list[str]) -> str:
@@ -157,7 +158,8 @@ def _named(words: list[str]) -> str:
 
 def _said(memory: Kept, query: str) -> list[Line]:
     """Return the messages of conversations that fit, where no memory does."""
-    hits = memory.look().search(query, scope="sessions", limit=MOST_SAID).hits
+    look = memory.look()
+    hits = look.tellable(look.search(query, scope="sessions", limit=MOST_SAID))
     return [Dim(f"    {hit.ref}: {shortened(text.visible(hit.content, keep_newlines=False))}") for hit in hits]
 
 

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from kept.distribution import install_line
 from kept.entrypoints.cli.frame import command, group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import local
-from kept.entrypoints.http.keys import Keys, Token
+from kept.entrypoints.cli.wording import counted, local
+from kept.entrypoints.http.keys import OWNER, Keys, Token
+from kept.entrypoints.http.visits import sign_out, signed_in
 from kept.entrypoints.web.demo import fill
 from kept.errors import NotAllowed, SettingsError
 from kept.memory.opening import open as open_memory
@@ -191,12 +192,22 @@ def list_tokens(invocation: Invocation) -> None:
         )
         for token in tokens
     ]
-    invocation.answer({"tokens": shown}, lines or ["There are no tokens. `kept token create NAME` makes one."])
+    browsers = signed_in(invocation.projects().home.root)
+    lines = lines or ["There are no tokens. `kept token create NAME` makes one."]
+    if browsers:
+        lines.append(
+            Dim(f"{counted(browsers, 'browser')} signed in as you. `kept token revoke {OWNER}` signs them out.")
+        )
+    invocation.answer({"tokens": shown, "browsers": browsers}, lines)
 
 
 @token_command.command("revoke")
 @click.argument("name")
 def revoke_token(invocation: Invocation, *, name: str) -> None:
-    """End a token at once."""
+    """End a token at once; `user` signs out the browsers that are signed in as you."""
+    if name == OWNER:
+        ended = sign_out(invocation.projects().home.root)
+        invocation.answer({"revoked": name, "browsers": ended}, [f"Signed out: {counted(ended, 'browser')}."])
+        return
     _keys(invocation).revoke(name)
     invocation.answer({"revoked": name}, [f"The token of {name} opens nothing any more."])

@@ -74,14 +74,19 @@ def _asked(verb: Verb[Q, A], given: Mapping[str, Any], invocation: Invocation, m
 @options_of(RECORD)
 @click.option("--window", is_flag=True, help="Only the messages that belong in the context now.")
 @click.option("--limit", type=click.IntRange(1), metavar="NUMBER", help="Only this many messages, the newest ones.")
-def show_session(invocation: Invocation, *, window: bool, limit: int | None, **given: Any) -> None:
+@click.option("--findings", "only_findings", is_flag=True, help="Only its findings, and what became of each.")
+def show_session(invocation: Invocation, *, window: bool, limit: int | None, only_findings: bool, **given: Any) -> None:
     """Show the messages, the summary and the findings of a session; at a terminal, page by page."""
     with invocation.open() as memory:
         asked = _asked(RECORD, given, invocation, memory)
+        record = memory.perform(RECORD, asked)
         session = memory.session(asked.session)
         messages = list(session.window().messages) if window else session.messages()
-        summary, findings = memory.perform(RECORD, asked)["summary"], memory.perform(FINDINGS, asked)
-    messages = messages[-limit:] if limit is not None else messages
+        summary, findings = record["summary"], memory.perform(FINDINGS, asked)
+    if only_findings:
+        invocation.answer(record, [*_record_lines(record)], is_long=True)
+        return
+    messages = messages[-(limit or len(messages)) :]
     document = {
         "id": asked.session,
         "messages": messages,
@@ -95,6 +100,17 @@ def show_session(invocation: Invocation, *, window: bool, limit: int | None, **g
     if findings:
         lines += ["", Strong("Findings"), *_finding_lines(findings, invocation)]
     invocation.answer(document, lines, is_long=True)
+
+
+def _record_lines(record: Mapping[str, Any]) -> Iterator[Line]:
+    if not record["findings"]:
+        yield f"Session {record['sessionId']} has no findings."
+    for one in record["findings"]:
+        yield (Strong(f"[id:{one['id']}]"), f" {one['category']}: {one['content']}")
+        entry = one.get("promotedEntryId")
+        state = f"in the project's memory as [id:{entry}]" if entry else "not in the project's memory"
+        facts = [state, one["status"], f"confidence {one['confidence']:.2g}", *one["filePaths"]]
+        yield Dim(f"    {' · '.join(facts)}")
 
 
 def _finding_lines(findings: Sequence[Memory], invocation: Invocation) -> Iterator[Line]:

@@ -224,6 +224,19 @@ def show_status(invocation: Invocation) -> None:
     _answer_vectors(invocation, states, sentence, is_on=is_on, limits=limits)
 
 
+def not_set(invocation: Invocation, names: Sequence[str]) -> list[str]:
+    """Return the settings among these that have their defaults because nothing sets them."""
+    known = _load(invocation).set_by
+    return [name for name in names if name not in known]
+
+
+def set_for_user(invocation: Invocation, values: Mapping[str, str]) -> None:
+    """Write settings to the person's file, for all projects."""
+    file = _file(invocation, project_only=False)
+    for name, value in values.items():
+        config.set_value(file, name, value)
+
+
 def _set(invocation: Invocation, values: Mapping[str, str]) -> None:
     file = _file(invocation, project_only=True)
     for name, value in values.items():

@@ -28,7 +28,7 @@ def show_command(invocation: Invocation, **given: Any) -> None:
         found = memory.perform(GET, asked)
         heir, own = heir_of(memory, found.superseded_by), memory.look().standing(found)
     code = {"code": own.note or ("as it was" if own.state == "fresh" else ""), "branch": own.branch}
-    invocation.answer(as_document(found), _in_full(found, {"replaced by": heir, **code}, invocation))
+    invocation.answer(as_document(found), _in_full(found, {"held": own.until, "replaced by": heir, **code}, invocation))
 
 
 def _reasons(memory: Memory) -> str:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -14,6 +14,9 @@ from kept.entrypoints.cli.amounts import counted as counted
 from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Line, Strong, nearest
 from kept.freshness import without_code
 from kept.model import KINDS, Event, Memory, Message, canonical_kind
+
+if TYPE_CHECKING:
+    from kept.memory.host_notes import HostState
 
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
@@ -44,6 +47,21 @@ def _noun_of_kind(kind: str) -> tuple[str, str]:
     if kind in _MASS_KINDS:
         noun += " note"
     return noun, f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def reader_lines(states: "Sequence[HostState]", now: datetime) -> Iterator[Line]:
+    """Yield a line for each agent whose own notes are here, or were read: how many, and when."""
+    for one in states:
+        if not (one.folders or one.files):
+            continue
+        if not one.is_on:
+            yield f"Notes of {one.title} are not read: {one.setting} is false."
+        elif one.read_at is None:
+            yield f"Notes of {one.title}: none read yet."
+        else:
+            files, kept = counted(one.files, "file"), memories(one.memories)
+            yield f"Notes of {one.title}: {files} read, {kept}; last change {ago(one.read_at, now)}."
+        yield from (Dim(f"    left out: {line}") for line in one.left_out)
 
 
 def memories(number: int) -> str:
@@ -81,8 +99,8 @@ def bracketed(ref: str) -> str:
     return ref if "#" in ref else f"[id:{ref}]"
 
 
-def memory_lines(memory: Memory, now: datetime) -> list[Line]:
-    """A memory in a list: its ref and kind, its text, and one faint line with the rest."""
+def memory_lines(memory: Memory, now: datetime, until: str = "") -> list[Line]:
+    """A memory in a list: its ref and kind, until when it held, its text, and one faint line with the rest."""
     # Every line but the first is indented, so that no text can pass for a memory of its own.
     first, *rest = memory.content.replace("\r\n", "\n").split("\n")
     about = [
@@ -94,7 +112,7 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
         f"feedback {memory.feedback:+d}" if memory.feedback else "",
     ]
     return [
-        (name_of(memory), f" {memory.item_type or memory.kind}: ", first),
+        (name_of(memory), f" {memory.item_type or memory.kind}{f', {until}' if until else ''}: ", first),
         *(("    ", line) for line in rest),
         Dim("    " + " · ".join(part for part in about if part)),
     ]

@@ -18,7 +18,7 @@ from typing import Any
 from kept.entrypoints.hook.agents import AGENTS
 from kept.entrypoints.hook.folder import KEPT_DAYS, MOST_SECONDS, WAIT_S, HookFolder, parsed
 from kept.entrypoints.lookup import use_absolute_path
-from kept.errors import Busy, KeptError, SettingsError, StorageError
+from kept.errors import Busy, KeptError, NotAllowed, SettingsError, StorageError
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript
 from kept.memory.opening import open as open_memory
@@ -75,7 +75,7 @@ def run(pointer: Mapping[str, Any]) -> None:
     folder.forget_old()
     work_off(folder)
     if pointer.get("cwd"):
-        _upkeep(str(pointer["agent"]), str(pointer["cwd"]))
+        _upkeep(folder, pointer)
     folder.log_died()
 
 
@@ -166,16 +166,28 @@ def _drop_old(group: Pointers, folder: HookFolder) -> None:
             path.unlink(missing_ok=True)
 
 
-def _upkeep(agent: str, cwd: str) -> None:
-    """Finish silent sessions, import edits, make vectors, and do the small upkeep of an opening."""
+def _upkeep(folder: HookFolder, pointer: Mapping[str, Any]) -> None:
+    """Import edits, finish silent sessions, read notes of agents, make vectors, and do the upkeep of an opening."""
+    agent, cwd = str(pointer["agent"]), str(pointer["cwd"])
     actor = Actor(role=role_in(os.environ), name=agent)
     is_judged = find_spec("mcp") is not None
     with suppress(KeptError), open_memory(project=cwd, actor=actor, hosted=is_judged) as memory:
         memory.files.take_edits()
         memory.store.finish_sessions()
+        _read_notes(memory, folder, pointer)
         memory.vectors.keep_up()
         memory.deliveries.follow()
         memory.store.follow_code()
+
+
+def _read_notes(memory: Kept, folder: HookFolder, pointer: Mapping[str, Any]) -> None:
+    """Read the notes in the own memories of agents. A failure is logged, and the next event tries again."""
+    try:
+        memory.files.read_notes(os.environ, agent=str(pointer["agent"]), session=str(pointer.get("session")))
+    except NotAllowed:  # no project can be here, as in a home directory
+        return
+    except (KeptError, OSError) as error:
+        folder.note_failure(pointer, f"{type(error).__name__}: the notes of agents were not read")
 
 
 if __name__ == "__main__":

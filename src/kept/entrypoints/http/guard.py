@@ -7,6 +7,7 @@ sees every request first, and its answers say nothing about what is stored.
 
 import asyncio
 import logging
+import re
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -33,6 +34,8 @@ MAX_FORM_BYTES, FORM_WAIT_S = 4_000, 5.0  # of the sign-in form, which is read b
 MOST_FORMS, MOST_FORMS_OF_A_CLIENT = 200, 8  # that are read at once
 MOST_FAILURES, FAILURE_WINDOW_S = 20, 60.0
 MOST_ADDRESSES = 10_000  # whose failures are remembered
+COOKIE_LIFE_S = 30 * 86_400  # in a browser; the server forgets a visit that is not used
+_A_VIEW = re.compile(r"/p/[A-Za-z0-9._~%-]+/[a-z]+(\?[A-Za-z0-9._~%&=+-]*)?")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     b"content-security-policy": (
@@ -204,9 +207,11 @@ class Guard:
                 send, 503, "Too many browsers are signing in.", hint="Try again in a moment.", headers=closing
             )
             return
-        given = dict(parse_qsl(reading.result().decode("latin-1"))).get("key", "").strip()
+        form = dict(parse_qsl(reading.result().decode("latin-1")))
+        given = form.get("key", "").strip()
         if given and self._keys.find(given) is not None:
-            await _redirect(send, self._cookie(scope, self._visits.begin(digest_of(given))))
+            cookie = self._cookie(scope, self._visits.begin(digest_of(given)))
+            await _redirect(send, cookie, to=form.get("next", ""))
         else:
             await self._refuse(address, send, is_wrong=True, detail="That key opens nothing here.")
 
@@ -221,7 +226,7 @@ class Guard:
 
     def _cookie(self, scope: Scope, value: str) -> str:
         secure = "; Secure" if scope["scheme"] == "https" else ""
-        return f"{self._visits.cookie}={value}; Path=/; HttpOnly; SameSite=Strict{secure}"
+        return f"{self._visits.cookie}={value}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Strict{secure}"
 
     async def _refuse(self, address: str, send: Send, *, is_wrong: bool, detail: str = "This needs a key.") -> None:
         """Answer 401, or 429 where too many wrong keys came from. A cookie is never a wrong key: other servers on this
@@ -322,9 +327,10 @@ async def _read_form(receive: Receive) -> bytes:
     return b""
 
 
-async def _redirect(send: Send, cookie: str = "") -> None:
-    """Go to the start page: a fixed address, so that no request can lead anywhere else."""
-    headers = [(b"location", b"/"), (b"content-length", b"0")]
+async def _redirect(send: Send, cookie: str = "", to: str = "") -> None:
+    """Go to the view that was asked for, if `to` is the address of one; otherwise to the start page."""
+    where = to if _A_VIEW.fullmatch(to) else "/"
+    headers = [(b"location", where.encode("latin-1")), (b"content-length", b"0")]
     headers += [(b"set-cookie", cookie.encode())] if cookie else []
     await send({"type": "http.response.start", "status": 303, "headers": headers})
     await send({"type": "http.response.body", "body": b""})

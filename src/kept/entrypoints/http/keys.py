@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,7 +113,7 @@ class Keys:
         """`role`: that of the person who started the server."""
         self.own = own or secrets.token_urlsafe(BYTES)
         self.own_digest = digest_of(self.own)
-        self._home = home
+        self.home = home
         self._role: Role = role
         self._file = home / FILE
         self._seen: tuple[object, tuple[Token, ...]] = (None, ())
@@ -183,8 +183,8 @@ class Keys:
     def _changing(self) -> Iterator[Sequence[Token]]:
         """The tokens for one change, while no other process can change them."""
         self.tokens()  # upgrades an old file first: that takes the same lock
-        make_private_directory(self._home)
-        with locked(self._home / LOCK):
+        make_private_directory(self.home)
+        with locked(self.home / LOCK):
             yield self.tokens()
 
     def _upgraded(self) -> Sequence[Token]:
@@ -192,7 +192,7 @@ class Keys:
 
         A name that no single project has today, in exactly this spelling, ends its token: another project could get it.
         """
-        with locked(self._home / LOCK):
+        with locked(self.home / LOCK):
             old = self._decoded_old(self._file.read_bytes())
             if old is not None:  # None: another process was here first
                 by_name: dict[str, list[Project]] = {}
@@ -230,10 +230,17 @@ class Keys:
             ) from error
 
     def _projects(self) -> Projects:
-        return open_projects(self._home)
+        return open_projects(self.home)
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
         write_private_file(self._file, msgspec.json.encode(_File(version=VERSION, tokens=tokens)))
+
+
+def change_private_file(home: Path, file: str, lock: str, change: Callable[[], bytes]) -> None:
+    """Replace a file of the home that only its owner may read, while no other process can."""
+    make_private_directory(home)
+    with locked(home / lock):
+        write_private_file(home / file, change())
 
 
 def digest_of(secret: str) -> str:

@@ -56,6 +56,7 @@ async def _stream(request: Request, memory: Kept, key: Key, after: int | None) -
     following[key.name] += 1
     try:
         last = await asyncio.to_thread(look.last_event) if after is None else after
+        receipt = await asyncio.to_thread(look.last_receipt)
         yield ": following\n\n"
         silent = 0.0
         while is_current() and not await request.is_disconnected():
@@ -63,6 +64,9 @@ async def _stream(request: Request, memory: Kept, key: Key, after: int | None) -
             for event in news:
                 last = event.seq
                 yield _written(event.action, _about(event), number=event.seq)
+            if (newest := await asyncio.to_thread(look.last_receipt)) != receipt:
+                receipt = newest
+                yield _written("given", {"number": receipt})
             while not waiting.empty():
                 signal = waiting.get_nowait()
                 yield _written(signal.name, signal.payload)

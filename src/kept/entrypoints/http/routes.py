@@ -8,6 +8,7 @@ key may do. Rule: an argument that a verb does not know is refused by name.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, NamedTuple, cast
 
 import msgspec
@@ -19,12 +20,12 @@ from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.http.problems import MEDIA_TYPE, problem
 from kept.entrypoints.http.rights import KeyedMemory
 from kept.entrypoints.http.shapes import answer, document, etag_of, page, returns
-from kept.errors import InvalidInput
+from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept, verbs
 from kept.memory.files import item_document
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb
-from kept.model import Conflict, replace
+from kept.model import Conflict, Memory, replace
 
 MOST = 500  # of a page
 MAX_CHARS = {"path": 500, "query": 10_000, "body": 1_000_000}  # of a text, where its verb has no limit
@@ -115,9 +116,16 @@ def _messages(call: HttpCall) -> Response:
     return answer({"messages": call.answer, "next": str(call.answer[-1].n) if is_full and call.answer else None})
 
 
+def _side(call: HttpCall, uid: str) -> Memory | None:
+    """Return one side of a contradiction; None if it was forgotten or erased since it was settled."""
+    with suppress(NotFound):
+        return call.memory.get(uid)
+    return None
+
+
 def _conflicts(call: HttpCall) -> Response:
     def with_both(conflict: Conflict) -> dict[str, Any]:
-        both = {side: call.memory.get(getattr(conflict, side), forgotten=True) for side in ("left", "right")}
+        both = {side: _side(call, getattr(conflict, side)) for side in ("left", "right")}
         return {**document(conflict), **both}
 
     return answer({"conflicts": [with_both(one) for one in call.answer], "next": None})

@@ -35,10 +35,12 @@ from kept.entrypoints.http.problems import MEDIA_TYPE, answer_problem, problem, 
 from kept.entrypoints.http.rights import KeyedMemory
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.shapes import answer, returns, schemas
-from kept.entrypoints.http.visits import CODE_LIFE_S, Visits
+from kept.entrypoints.http.visits import CODE_LIFE_S, SavedVisits, Visits
 from kept.entrypoints.web import pages
-from kept.entrypoints.web.activity import Activity
+from kept.entrypoints.web.activity import Activity, Overviews
+from kept.entrypoints.web.health import Checkups
 from kept.entrypoints.web.inbox import Inboxes
+from kept.entrypoints.web.shelf import Shelves
 from kept.entrypoints.web.shell import draw_problem
 from kept.errors import InvalidInput, KeptError
 from kept.memory.files import item_document
@@ -119,7 +121,10 @@ def make_app(options: ServeOptions, keys: Keys, visits: Visits | None = None) ->
     app.state.schedule = schedule
     app.state.figures = figures
     app.state.activity = Activity()
+    app.state.overviews = Overviews()
     app.state.inboxes = Inboxes()
+    app.state.shelves = Shelves()
+    app.state.checkups = Checkups()
     app.state.samples = options.samples
     for router in (routes.make_router(), live.router):
         app.include_router(router, prefix=API)
@@ -283,7 +288,8 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     """Serve until the process is stopped."""
     room = WaitingRoom(_checked(options.proxies))
     keys = Keys(open_projects(options.home).home.root, options.key, role=options.role)
-    visits = Visits(options.port)
+    saved = SavedVisits(keys.home, keys.own_digest, options.role)
+    visits = Visits(options.port, saved=saved)
     listening = _bound(options.host, options.port)
     config = uvicorn.Config(
         make_app(options, keys, visits),

@@ -1,19 +1,28 @@
 """Browsers that are signed in: one-time codes for the first address, cookies, and the notices of the page.
 
 A visit begins with a code from the address that `kept serve` opens, or with a key in the form of the sign-in page, and
-is then known by a cookie. Rules: the cookie holds a random secret that means something only to this process, never a
-key; a visit is worth as much as its key is at each request, so a revoked token ends it; and nothing here is stored.
+is then known by a cookie. Visits outlive the server, so that open tabs and bookmarks do: the home has the digest of
+each cookie, in a file for its owner alone. Rules: the cookie holds a random secret, never a key; a visit is worth as
+much as its key is at each request, so a revoked token ends it; and a visit of the person who serves is worth the role
+with which it began, and opens nothing while the server runs with another one.
 """
 
 import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from kept.entrypoints.http.keys import digest_of
+from kept.entrypoints.http.keys import OWNER, change_private_file, digest_of
+from kept.errors import KeptError
 
+FILE, LOCK = "visits.json", "visits.lock"
+SEEN_EVERY_S = 3_600.0  # how exactly the home knows when a visit was last used
 CODE_LIFE_S = 120.0  # long enough to start a browser, or to copy the address into one
 VISIT_LIFE_S = 7 * 86_400.0  # without any request
 MOST_VISITS = 1_000
@@ -30,12 +39,18 @@ class Visit(Struct, frozen=True, kw_only=True):
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """The line that a page shows after a change, once, to the one who made it."""
+    """The line that a page shows after a change, once, to the one who made it.
+
+    `undo` is the event of the change; `draft` has the fields of a form that was refused, as they were typed.
+    """
 
     text: str
     is_error: bool
     mark: str
     until: float
+    undo: str = ""
+    is_redo: bool = False
+    draft: dict[str, str] = {}
 
 
 class _Code(Struct, kw_only=True):
@@ -44,17 +59,124 @@ class _Code(Struct, kw_only=True):
     visit: str = ""  # the visit that it began
 
 
+class _SavedVisit(Struct, frozen=True, kw_only=True):
+    id: str
+    key: str  # the digest of a token, or the person who serves with a role
+    seen: float
+
+
+class _Saved(Struct, frozen=True, kw_only=True):
+    secret: str
+    visits: tuple[_SavedVisit, ...] = ()
+
+
+class SavedVisits:
+    """The visits in a home. `own_digest` is that of the key with which this server was started, and `role` its role."""
+
+    def __init__(self, home: Path, own_digest: str, role: str) -> None:
+        self._home, self._file = home, home / FILE
+        self._own, self._owner = own_digest, f"{OWNER} {role}"
+
+    def state(self) -> object:
+        """Return a value that differs after every change of the file."""
+        try:
+            found = self._file.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino
+
+    def load(self) -> tuple[str, OrderedDict[str, tuple[Visit, float]]]:
+        """Return the secret of forms, and the visits that this server may know. A damaged file has none."""
+        saved = _read(self._file)
+        found = {one.id: (Visit(id=one.id, key_digest=self._digest(one.key)), one.seen) for one in saved.visits}
+        return saved.secret, OrderedDict(sorted(found.items(), key=lambda one: one[1][1]))
+
+    def put(self, secret: str, visit: Visit, seen: float) -> None:
+        """Save one visit beside the others."""
+        key = self._owner if visit.key_digest == self._own else visit.key_digest
+        made = _SavedVisit(id=visit.id, key=key, seen=seen)
+        _change(self._home, secret, lambda visits: visits.update({visit.id: made}))
+
+    def drop(self, secret: str, id: str) -> None:
+        """Remove a visit."""
+        _change(self._home, secret, lambda visits: visits.pop(id, None))
+
+    def _digest(self, key: str) -> str:
+        return self._own if key == self._owner else key
+
+
+def signed_in(home: Path) -> int:
+    """Count the browsers that are signed in as the person who serves."""
+    return sum(one.key.startswith(f"{OWNER} ") for one in _read(home / FILE).visits)
+
+
+def sign_out(home: Path) -> int:
+    """End the visits of the person who serves, also those of a server that runs. Returns how many there were."""
+    ended: list[str] = []
+
+    def end_own(visits: dict[str, _SavedVisit]) -> None:
+        ended.extend(one.id for one in visits.values() if one.key.startswith(f"{OWNER} "))
+        for id in ended:
+            del visits[id]
+
+    _change(home, secrets.token_urlsafe(BYTES), end_own)
+    return len(ended)
+
+
+def _change(home: Path, secret: str, change: Callable[[dict[str, _SavedVisit]], object]) -> None:
+    """Change the saved visits. A home that cannot be written keeps none."""
+
+    def changed() -> bytes:
+        saved = _read(home / FILE)
+        visits = {one.id: one for one in saved.visits}
+        change(visits)
+        return msgspec.json.encode(_Saved(secret=saved.secret or secret, visits=tuple(visits.values())))
+
+    with suppress(OSError, KeptError):
+        change_private_file(home, FILE, LOCK, changed)
+
+
+def _read(file: Path) -> _Saved:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Saved)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return _Saved(secret="")
+
+
 class Visits:
     """The visits of one server. `cookie` is the name of their cookie, with the port: other servers on this host share
-    the cookies of its name.
+    the cookies of its name. `saved` keeps them when the server ends.
     """
 
-    def __init__(self, port: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, port: int, now: Callable[[], float] = time.time, *, saved: SavedVisits | None = None) -> None:
         self.cookie = f"kept_{port}"
+        self.secret = secrets.token_urlsafe(BYTES)  # of the marks of forms
         self._now = now
+        self._saved = saved
+        self._state: object = None
+        self._noted: dict[str, float] = {}  # when each visit was last used, as the home knows it
         self._codes: dict[str, _Code] = {}
         self._visits: OrderedDict[str, tuple[Visit, float]] = OrderedDict()
         self._notices: OrderedDict[str, Notice] = OrderedDict()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Read the saved visits again if another process has changed them."""
+        if self._saved is None or (state := self._saved.state()) is None or state == self._state:
+            return
+        self._state = state
+        secret, saved = self._saved.load()
+        self._noted = {id: seen for id, (_, seen) in saved.items()}
+        self._visits = OrderedDict(
+            (id, (visit, max(seen, self._visits.get(id, (visit, seen))[1]))) for id, (visit, seen) in saved.items()
+        )
+        self.secret = secret or self.secret
+
+    def _save(self, visit: Visit) -> None:
+        if self._saved is not None:
+            self._saved.put(self.secret, visit, self._now())
+            self._noted[visit.id] = self._now()
+            self._state = self._saved.state()
 
     def new_code(self, key_digest: str) -> str:
         """Make a code that begins one visit with this key, within CODE_LIFE_S."""
@@ -83,7 +205,9 @@ class Visits:
         """Begin a visit with this key and return the value of its cookie."""
         value = secrets.token_urlsafe(BYTES)
         visit = Visit(id=digest_of(value), key_digest=key_digest)
+        self._follow()
         self._visits[visit.id] = (visit, self._now())
+        self._save(visit)
         if len(self._visits) > MOST_VISITS:  # the oldest of the key that has most: no key ends the visits of others
             keys = Counter(one.key_digest for one, _ in self._visits.values())
             greedy = max(keys, key=keys.__getitem__)
@@ -92,12 +216,15 @@ class Visits:
 
     def find(self, header: str) -> Visit | None:
         """The visit that a Cookie header names, or None. Cookies of other programs, in any form, do not matter."""
+        self._follow()
         for part in header.split(";"):
             name, _, value = part.partition("=")
             if name.strip() == self.cookie and self.is_open(found := digest_of(value.strip().strip('"'))):
-                visit, _ = self._visits[found]
+                visit, seen = self._visits[found]
                 self._visits[found] = (visit, self._now())
                 self._visits.move_to_end(found)
+                if self._now() - self._noted.get(found, seen) > SEEN_EVERY_S:
+                    self._save(visit)
                 return visit
         return None
 
@@ -110,12 +237,15 @@ class Visits:
 
     def end(self, id: str) -> None:
         """End a visit: its cookie opens nothing any more."""
-        self._visits.pop(id, None)
+        if self._visits.pop(id, None) is not None and self._saved is not None:
+            self._saved.drop(self.secret, id)
+            self._state = self._saved.state()
 
-    def leave_notice(self, text: str, *, mark: str, is_error: bool) -> str:
+    def leave_notice(self, text: str, *, mark: str, is_error: bool, **more: Any) -> str:
         """Keep a line for the next page of the one who has this mark, and return its id."""
         id = secrets.token_urlsafe(12)
-        self._notices[id] = Notice(text=text, is_error=is_error, mark=mark, until=self._now() + NOTICE_LIFE_S)
+        until = self._now() + NOTICE_LIFE_S
+        self._notices[id] = Notice(text=text, is_error=is_error, mark=mark, until=until, **more)
         if len(self._notices) > MOST_NOTICES:
             self._notices.popitem(last=False)
         return id

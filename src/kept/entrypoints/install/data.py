@@ -52,7 +52,7 @@ def _delete_ours(home: Home) -> None:
     for path in _inside(home.root):
         if path.name in FILES or DRAFTS.fullmatch(path.name):
             path.unlink()
-    for folder in (home.projects_dir, home.root / "agents", home.root):
+    for folder in (home.projects_dir, *_inside(home.users_dir), home.users_dir, home.root / "agents", home.root):
         if _is_folder(folder) and not _inside(folder):
             folder.rmdir()
 
@@ -75,8 +75,10 @@ def _lists_projects(registry: Path) -> bool:
 
 
 def _spaces(home: Home) -> Iterator[Path]:
-    """Yield the folders of the global space and of all projects: each has a database or a card of ours."""
-    named = (folder for folder in _inside(home.projects_dir) if re.match(FOLDER_PATTERN, folder.name))
+    """Yield the folders of the global space, all projects and all users: each has a database or a card of ours."""
+    named = [folder for folder in _inside(home.projects_dir) if re.match(FOLDER_PATTERN, folder.name)]
+    for part in filter(_is_folder, _inside(home.users_dir) if _is_folder(home.users_dir) else []):
+        named += [folder for folder in _inside(part) if folder == home.user_dir(folder.name)]
     for folder in (home.global_dir, *named):
         files = SpaceFiles(folder)
         if files.database.is_file() or files.project_card.is_file():

@@ -7,13 +7,13 @@ memory is written by `memory_line`, so no stored text can pass for another memor
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kept.entrypoints.answers import NO_LIST, answer_lines
 from kept.entrypoints.mcp.calls import Call, MemoryTool
 from kept.entrypoints.wording import receipt_lines
-from kept.errors import InvalidInput, NotAllowed
+from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory import verbs
 from kept.memory.brief import hit_line, memory_line, trust_mark
 from kept.memory.judge_lists import JudgeList, Judgement
@@ -22,7 +22,7 @@ from kept.memory.receipts import Explained
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
 from kept.memory.verbs.remember import Remember
-from kept.model import CHECK, Briefing, Conflict, Draft, Memory, Recalled, Receipt, Source, replace
+from kept.model import CHECK, Briefing, Conflict, Draft, Event, Hit, Memory, Recalled, Receipt, Source, replace
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
@@ -78,8 +78,9 @@ def _stored(call: Call, receipt: Receipt) -> str:
 def _recalled(call: Call, recalled: Recalled) -> str:
     query, scope = call.given["query"], call.given.get("scope", "memory")
     lines = _said(recalled) if scope == "sessions" else [hit_line(hit) for hit in recalled]
-    if not lines and scope == "memory":
-        said = _said(call.memory.recall(query, limit=MOST_SAID, scope="sessions"))
+    if not lines and scope == "memory" and call.given.get("as_of") is None:
+        found = call.memory.recall(query, limit=MOST_SAID, scope="sessions")
+        said = _said(call.memory.look().tellable(found))
         lines = ["Nothing fits. In earlier sessions:", *said] if said else []
     if not lines:
         lines = ["Nothing fits. Try other key words or synonyms; memory that does not exist cannot be found."]
@@ -93,7 +94,7 @@ def _recalled(call: Call, recalled: Recalled) -> str:
     return "\n".join(lines)
 
 
-def _said(recalled: Recalled) -> list[str]:
+def _said(recalled: Iterable[Hit]) -> list[str]:
     """Return a line for each message that was found."""
     lines = []
     for hit in recalled:
@@ -119,7 +120,8 @@ def _forgotten(_call: Call, memory: Memory) -> str:
     return f"[id:{memory.ref}] is forgotten. `kept restore {memory.ref}` brings it back."
 
 
-def _shown(_call: Call, memory: Memory) -> str:
+def _shown(call: Call, memory: Memory) -> str:
+    standing = call.memory.look().standing(memory)
     facts = {
         "status": memory.status + (f" ({memory.reason})" if memory.reason else ""),
         "tags": ", ".join(memory.tags),
@@ -131,7 +133,16 @@ def _shown(_call: Call, memory: Memory) -> str:
         "verified": f"{memory.verified_at:%Y-%m-%d}" if memory.verified_at else "",
     }
     lines = [f"  {name}: {visible(value, keep_newlines=False)}" for name, value in facts.items() if value]
-    return "\n".join([memory_line(memory), *lines])
+    return "\n".join([memory_line(memory, standing), *lines])
+
+
+def _history(call: Call, events: Sequence[Event]) -> str:
+    lines = answer_lines(events)
+    if (ref := call.given.get("id")) is not None:
+        found = call.memory.get(ref, forgotten=True)
+        standing = call.memory.look().standing(found)
+        lines += [memory_line(found, standing)] if standing.until else []
+    return "\n".join(lines)
 
 
 def _explained(_call: Call, explained: Explained) -> str:
@@ -149,9 +160,17 @@ def _explained(_call: Call, explained: Explained) -> str:
 def _conflicting(call: Call, found: Sequence[Conflict]) -> str:
     lines = []
     for conflict in found:
-        sides = [memory_line(call.memory.get(uid)) for uid in (conflict.left, conflict.right)]
+        sides = [_side(call, uid) for uid in (conflict.left, conflict.right)]
         lines += [f"{conflict.ref} ({conflict.type}):", *sides]
     return "\n".join(lines) or "No memories contradict each other."
+
+
+def _side(call: Call, uid: str) -> str:
+    """Return one side of a contradiction; of a settled one it may be forgotten or erased."""
+    try:
+        return memory_line(call.memory.get(uid))
+    except NotFound as error:
+        return error.message
 
 
 def _asked(_call: Call, found: JudgeList) -> str:
@@ -181,6 +200,7 @@ ANSWERS: Mapping[str, Callable[[Call, Any], str]] = {
     "forget": _forgotten,
     "restore": _sentence("Restored"),
     "get": _shown,
+    "history": _history,
     "why": _explained,
     "proposals": _asked,
     "judge": _judged,

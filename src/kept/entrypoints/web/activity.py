@@ -1,10 +1,15 @@
-"""How much happened when, and through whom: counted from the journal, once, and then only what is new."""
+"""Activity of a project by hour and actor: counted from the journal once, and then only new events."""
 
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from kept.memory import Kept
+from kept.memory.look import SessionOverview
+from kept.model import Session
+
+MOST_OVERVIEWS = 5_000
 
 Counts = Counter[tuple[datetime, str, str]]  # hour, actor, action → how often
 
@@ -32,12 +37,39 @@ class Activity:
             self._known[space] = (new.last_event, counts)
             return counts
 
+    def events_before(self, memory: Kept, at: datetime) -> int:
+        """Count the events before an hour. Events stand in their order and have no gaps, so it is a number of one."""
+        return sum(number for (hour, _, _), number in self.of(memory).items() if hour < at)
+
     def actors(self, memory: Kept) -> list[str]:
         """Everybody who ever changed something, the busiest first."""
         found: Counter[str] = Counter()
         for (_, actor, _), number in self.of(memory).items():
             found[actor] += number
         return [actor for actor, _ in found.most_common(50)]
+
+
+class Overviews:
+    """Overviews of sessions. That of a finished one is read once: it changes only when the session goes on."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, datetime | None], SessionOverview] = OrderedDict()
+
+    def of(self, memory: Kept, sessions: Sequence[Session]) -> "list[SessionOverview]":
+        """Return an overview of each of these sessions."""
+        space = memory.look().project().space
+        unknown = [one for one in sessions if (space, one.name, one.finished_at) not in self._known]
+        read = {one.session.name: one for one in memory.look().overviews(unknown)} if unknown else {}
+        known = {one.name: self._known.get((space, one.name, one.finished_at)) for one in sessions} | read
+        self._keep(space, read.values())
+        return [one for one in known.values() if one is not None]
+
+    def _keep(self, space: str, read: Iterable[SessionOverview]) -> None:
+        for one in read:
+            if one.session.finished_at is not None:
+                self._known[space, one.session.name, one.session.finished_at] = one
+        while len(self._known) > MOST_OVERVIEWS:
+            self._known.popitem(last=False)
 
 
 def by_local_day(counts: Counts, actions: frozenset[str]) -> Counter[date]:

@@ -126,14 +126,18 @@ class Cell(Struct, frozen=True):
 
 
 class Calendar(Struct, frozen=True):
-    """Days as a grid: a column a week, a row a weekday. `months` are labels and where they stand."""
+    """Days as a grid: a column a week, a row a weekday. `months` are labels and where they stand.
+
+    Days on which nothing happened are one path: a year has hundreds of them.
+    """
 
     cells: list[Cell]
     months: list[tuple[str, int]]
     width: int
+    empty: str
 
 
-CELL, LEFT, TOP = 13, 30, 18
+CELL, LEFT, TOP, SIDE = 13, 30, 18, 11
 
 
 def calendar(counts: Mapping[date, int], first: date, last: date) -> Calendar:
@@ -149,7 +153,13 @@ def calendar(counts: Mapping[date, int], first: date, last: date) -> Calendar:
         cells.append(Cell(day, count, 0 if not count else min(4, 1 + (count * 4 - 1) // max(1, most)), x, y))
         if day.day == 1 and (not months or x - months[-1][1] > 2 * CELL):
             months.append((f"{day:%b}", x))
-    return Calendar(cells, months, LEFT + ((last - begin).days // 7 + 1) * CELL)
+    return _drawn(cells, months, LEFT + ((last - begin).days // 7 + 1) * CELL)
+
+
+def _drawn(cells: Sequence[Cell], months: list[tuple[str, int]], width: int) -> Calendar:
+    """Return the calendar of these days; the last one is today."""
+    empty = "".join(f"M{cell.x} {cell.y}h{SIDE}v{SIDE}h-{SIDE}z" for cell in cells if not cell.count)
+    return Calendar([cell for cell in cells if cell.count or cell is cells[-1]], months, width, empty)
 
 
 def line(values: Sequence[float], *, low: float, high: float, width: float = 600, height: float = 100) -> str:

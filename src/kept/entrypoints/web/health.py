@@ -1,16 +1,19 @@
 """Health: whether everything is in order, how fast it is, how large, what was refused, and what upkeep does."""
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from kept.entrypoints.http.doors import Asking, Doors, Opened
+from kept.entrypoints.http.doors import Asking, Doors, Opened, told
+from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.activity import Counts, within
+from kept.entrypoints.web.activity import Activity, Counts, within
+from kept.entrypoints.web.rows import place_of
 from kept.entrypoints.web.shell import draw_page, now_of, root_of
 from kept.journal import UPKEEP
 from kept.memory import Kept
@@ -20,16 +23,46 @@ DAYS = 30
 NIGHTS = 14
 RECALLS, POINTS = 500, 60
 LEVELS_MS = (1, 10, 100, 1_000)
-EXAMINED_BYTES = 20_000_000  # a store of this size is examined at each visit: some 100 ms
+FIGURES_S = 10.0  # how old counts and times may be
+CHECKUP_S = 600.0  # how long an examination is shown
 LOWEST_MS, LIMIT_MS = 0.5, 200.0  # of the plot; the limit is that of a degraded recall
+
+
+class Checkups:
+    """The last examination of each project, for each actor: a look at the page examines nothing."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], tuple[float, Sequence[Any]]] = {}
+        self._figures: dict[Any, tuple[float, Any]] = {}
+
+    def remembered(self, memory: Kept, name: str, read: Callable[[], Any]) -> Any:
+        """Return figures that are at most FIGURES_S old."""
+        place = (place_of(memory), name)
+        at, found = self._figures.get(place, (-FIGURES_S, None))
+        if time.monotonic() - at >= FIGURES_S:
+            at, found = self._figures[place] = (time.monotonic(), read())
+        return found
+
+    def examine(self, memory: Kept) -> Sequence[Any]:
+        """Examine the stores now."""
+        found = memory.store.doctor()
+        self._known[place_of(memory)] = (time.monotonic(), found)
+        return found
+
+    def known(self, memory: Kept) -> Sequence[Any] | None:
+        """Return the last examination; None if there is none, or if it is old."""
+        at, found = self._known.get(place_of(memory), (0.0, None))
+        return found if found is not None and time.monotonic() - at < CHECKUP_S else None
 
 
 @router.get("/p/{project}/health")
 def health(request: Request, project: str, memory: Opened, key: Asking, doctor: bool = False) -> Response:
     """Whether everything is in order."""
-    status, now = memory.status(), now_of(memory)
-    is_small = sum(one.get("bytes", 0) for one in status["spaces"]) <= EXAMINED_BYTES
-    examined = memory.store.doctor() if doctor or is_small else None
+    checkups: Checkups = request.app.state.checkups
+    now = now_of(memory)
+    status = checkups.remembered(memory, "status", memory.status) | {"paused": memory.pauses.status()}
+    examined = checkups.examine(memory) if doctor else checkups.known(memory)
+    activity: Activity = request.app.state.activity
     days = memory.look().days()
     next_upkeep: datetime = request.app.state.schedule.next_at
     doors: Doors = request.app.state.doors
@@ -44,15 +77,34 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
         is_examined=examined is not None,
         spaces=[_space(one) for one in doors.without_paths(key, status["spaces"])],
         size=_size(memory, status["spaces"]),
-        recalls=_recalls(memory),
+        recalls=checkups.remembered(memory, "recalls", lambda: _recalls(memory)),
         tallies=[
             ("Refused", "drafts that were not worth keeping", _tally(within(days, "refused:", last=DAYS, now=now))),
             ("Redacted", "secrets, never the value", _tally(within(days, "redacted:", last=DAYS, now=now))),
         ],
         days=DAYS,
-        upkeep=_upkeep(memory, request.app.state.activity.of(memory), status, next_upkeep, now),
+        helped=checkups.remembered(memory, "helped", lambda: _helped(memory, key, activity.of(memory), now)),
+        upkeep=_upkeep(memory, activity.of(memory), status, next_upkeep, now),
         back=f"{root_of(project)}/health",
     )
+
+
+def _helped(memory: Kept, key: Key, counts: Counts, now: datetime) -> dict[str, int]:
+    """Count the lines that agents were told without asking, the praise and the objections, of the last days."""
+    since = now - timedelta(days=DAYS)
+    given = [one for one in told(memory, key, None, limit=RECALLS) if one.event and one.at >= since]
+    refs = [str(entry["ref"]) for one in given for part in one.sections for entry in part.get("entries", ())]
+    recent = Counter[str]()
+    for (hour, _, action), number in counts.items():
+        if hour >= since:
+            recent[action] += number
+    return {
+        "texts": len(given),
+        "lines": len(refs),
+        "memories": len(set(refs)),
+        "helped": recent["reinforce"] + recent["pin"],
+        "wrong": recent["demote"] + recent["reject"],
+    }
 
 
 def _verdict(status: Mapping[str, Any], examined: Sequence[Any] | None) -> dict[str, Any]:
@@ -73,7 +125,7 @@ def _verdict(status: Mapping[str, Any], examined: Sequence[Any] | None) -> dict[
 def _examination(findings: Sequence[Any], examined: Sequence[Any] | None) -> str:
     """Say how much was examined, and with how many notes."""
     if examined is None:
-        return "Not examined at this visit, because the store is large."
+        return "Not examined yet; an examination takes a second or two."
     about = f"{words.counted(len(findings), 'check')} of {words.counted(len(examined), 'store')}"
     notes = sum(one.level not in ("ok", "problem") for one in findings)
     return f"{about}, {words.counted(notes, 'note')}" if notes else about
@@ -96,7 +148,8 @@ def _space(status: Mapping[str, Any]) -> dict[str, Any]:
     facts += [("Events", f"{status.get('events', 0):,}"), ("Last change", words.day(status.get("last_change")))]
     name = "Global memory" if status["space"] == "global" else "This project"
     place = f"{status.get('storage', '')} {status.get('place', '')}"
-    return {"name": name, "place": place, "facts": facts, "bytes": status.get("bytes", 0)}
+    line = f"{counts.get('live', 0):,} memories, {status.get('bytes', 0) / 1e6:.1f} MB, {status.get('storage', '')}"
+    return {"name": name, "place": place, "facts": facts, "line": line}
 
 
 def _size(memory: Kept, spaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

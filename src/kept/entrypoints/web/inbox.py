@@ -1,6 +1,6 @@
-"""Inbox: what a person should decide, one at a time, each with a proposal and its reason.
+"""Inbox: the decisions of a person, by reason, each with a proposal and one key.
 
-Above them stand the findings of one session that wait for a judge (`kept judge`), as one form that settles them all.
+One tab has the findings of sessions that wait for a judge, as `kept judge` asks about them: a form settles a list.
 
 A review reads every memory of a project. A small one is reviewed when something has changed; a large one in the
 background, now and then, and what has been decided since is left out. Rule: looking decides nothing.
@@ -8,47 +8,53 @@ background, now and then, and what has been decided since is left out. Rule: loo
 
 import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kept.entrypoints.http.doors import Asking, Opened
-from kept.entrypoints.http.shapes import etag_of
+from kept.entrypoints.http.shapes import answer, etag_of
 from kept.entrypoints.web import words
-from kept.entrypoints.web.rows import differing, find, said_in
-from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
+from kept.entrypoints.web.rows import differing, place_of, said_in
+from kept.entrypoints.web.shelf import Shelf
+from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
+from kept.errors import KeptError
 from kept.memory import Kept
 from kept.memory.reviews import ReviewFinding
-from kept.model import Memory
-
-if TYPE_CHECKING:
-    from kept.memory.look import ProjectState
+from kept.model import GLOBAL, KINDS, Memory, Session
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 AT_ONCE = 3_000  # memories that are reviewed while a person waits: a third of a second
-MOST = 500
+ALL = 1_000_000
 Place = tuple[str, str, str]  # space, name and role of an actor
 REVIEWED_S = 600.0
-GROUPS = {
-    "global": ("For all projects", "stack"),
-    "conflict": ("Contradictions", "swap"),
-    "duplicate": ("Duplicates", "copy"),
-    "candidate": ("Candidates", "check"),
-    "stale": ("Stale", "clock"),
-    "unused": ("Never used", "clock"),
-    "irrelevant": ("Off topic", "clock"),
+JUDGE: Literal["judge"] = "judge"
+TabName = Literal["", "conflict", "global", "judge", "duplicate", "stale", "unused", "irrelevant", "candidate"]
+TABS: Mapping[TabName, str] = {
+    "conflict": "Contradictions",
+    "global": "For all projects",
+    JUDGE: "To judge",
+    "duplicate": "Duplicates",
+    "stale": "Stale",
+    "unused": "Never used",
+    "irrelevant": "Off topic",
+    "candidate": "Unconfirmed",
 }
+TABS_FIRST: TabName = "conflict"
+SIGNS = {"conflict": "swap", "duplicate": "copy", "global": "stack", "stale": "clock", "unused": "clock"}
 TITLES = {
     "global": "An agent proposes this for all projects",
     "conflict": "These two contradict each other",
     "duplicate": "These two say nearly the same",
-    "candidate": "Nobody has confirmed this yet",
-    "stale": "Nobody has needed this for long",
-    "unused": "Nobody has ever used this",
-    "irrelevant": "Nobody talks about this any more",
+    "candidate": "This is not confirmed yet",
+    "stale": "This was not needed for long",
+    "unused": "This was never used",
+    "irrelevant": "Recent conversations are about other things",
 }
 VERBS = {
     "keep": "Keep {ref}",
@@ -63,9 +69,25 @@ class Reviewed(Struct, frozen=True, kw_only=True):
     """What a review found, when, and at which event of the journal."""
 
     findings: Sequence[ReviewFinding] = ()
+    waiting: Sequence[tuple[Session, int]] = ()  # sessions that wait for a judge, with the number of their findings
     seq: int = -1
     at: float = 0.0
     is_under_way: bool = False
+
+    @property
+    def n_to_judge(self) -> int:
+        return sum(number for _, number in self.waiting)
+
+    def numbers(self) -> dict[str, int]:
+        """Return how many there are to decide, by tab."""
+        return {name: len(found) for name, found in self.by_tab().items()} | {JUDGE: self.n_to_judge}
+
+    def by_tab(self) -> dict[str, list[ReviewFinding]]:
+        """Return the findings by their first reason."""
+        found: dict[str, list[ReviewFinding]] = {}
+        for one in self.findings:
+            found.setdefault(one.reasons[0], []).append(one)
+        return found
 
 
 class Inboxes:
@@ -76,10 +98,10 @@ class Inboxes:
         self._running: set[Place] = set()
         self._guard = threading.Lock()
 
-    def of(self, memory: Kept) -> Reviewed:
+    def of(self, memory: Kept, shelf: Shelf) -> Reviewed:
         """What is to be decided now; for a large project, as far as it is known."""
         project = memory.look().project()
-        place = _place(memory, project)
+        place = place_of(memory)
         known = self._known.get(place)
         if known is not None and known.seq == project.last_event:
             return known
@@ -89,88 +111,149 @@ class Inboxes:
             self._begin(memory, place, project.last_event)
         if known is None:
             return Reviewed(is_under_way=True)
-        left = tuple(one for one in known.findings if _is_open(memory, one))
-        return Reviewed(findings=left, seq=known.seq, at=known.at)
+        left = tuple(one for one in known.findings if _is_open(shelf, one))
+        return replace(known, findings=left, waiting=memory.look().waiting() if known.waiting else ())
 
     def known(self, memory: Kept) -> int:
-        """How many decisions are known to be due, without looking for more."""
-        known = self._known.get(_place(memory, memory.look().project()))
-        return 0 if known is None else len(known.findings)
+        """Return how many decisions are known to be due; a first look at a small project begins a review."""
+        place = place_of(memory)
+        known = self._known.get(place)
+        if known is None and (project := memory.look().project()).live <= AT_ONCE:
+            self._begin(memory, place, project.last_event)
+        return 0 if known is None else len(known.findings) + known.n_to_judge
 
     def _begin(self, memory: Kept, place: Place, seq: int) -> None:
         with self._guard:
             if place in self._running:
                 return
             self._running.add(place)
-        threading.Thread(target=self._review, args=(memory, place, seq), daemon=True).start()
+        threading.Thread(target=self._review_apart, args=(memory, place, seq), daemon=True).start()
+
+    def _review_apart(self, memory: Kept, place: Place, seq: int) -> None:
+        """Review in a thread; a project that is closed meanwhile is reviewed at the next look."""
+        with suppress(KeptError):
+            self._review(memory, place, seq)
 
     def _review(self, memory: Kept, place: Place, seq: int) -> Reviewed:
         try:
-            found = memory.reviews.list(limit=MOST)
-            made = Reviewed(findings=found.findings, seq=seq, at=time.monotonic())
+            found = memory.reviews.list(limit=ALL)
+            waiting = memory.look().waiting()
+            made = Reviewed(findings=found.findings, waiting=waiting, seq=seq, at=time.monotonic())
             self._known[place] = made
             return made
         finally:
             self._running.discard(place)
 
 
-def _place(memory: Kept, project: "ProjectState") -> Place:
-    actor = memory.look().actor
-    return (project.space, actor.name, actor.role)
-
-
-def _is_open(memory: Kept, finding: ReviewFinding) -> bool:
-    """Whether nobody has changed what a finding is about since it was found."""
+def _is_open(shelf: Shelf, finding: ReviewFinding) -> bool:
+    """Return True if the memories of a finding are as they were when it was found."""
     both = [one for one in (finding.memory, finding.beside) if one is not None]
-    now = [find(memory, one.ref) for one in both]
+    now = [shelf.get(one.uid) for one in both]
     return all(new is not None and new.updated_at == old.updated_at for new, old in zip(now, both, strict=True))
 
 
 @router.get("/p/{project}/inbox")
 def inbox(
-    request: Request, project: str, memory: Opened, key: Asking, item: Annotated[str, Query(max_length=100)] = ""
+    request: Request,
+    project: str,
+    memory: Opened,
+    key: Asking,
+    tab: TabName = "",
+    item: Annotated[str, Query(max_length=100)] = "",
+    session: Annotated[str, Query(max_length=200)] = "",
+    page: Annotated[int, Query(ge=0, le=10_000)] = 0,
 ) -> Response:
-    """What a person should decide, each with a proposal."""
+    """Show the memories to decide about, by reason, each with a proposal."""
     root = root_of(project)
-    reviewed: Reviewed = request.app.state.inboxes.of(memory)
-    listed = reviewed.findings[:PAGE]
-    place = next((number for number, one in enumerate(listed) if one.ref == item), 0)
-    following = listed[place + 1].ref if place + 1 < len(listed) else listed[0].ref if place else ""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for number, one in enumerate(listed):
-        link = address(root, "inbox", item=one.ref)
-        groups.setdefault(one.reasons[0], []).append(
-            {"finding": one, "link": link, "is_current": number == place, "sign": GROUPS[one.reasons[0]][1]}
-        )
-    back = address(root, "inbox", item=following)
+    shelf: Shelf = request.app.state.shelves.of(memory)
+    reviewed: Reviewed = request.app.state.inboxes.of(memory, shelf)
+    by_tab, numbers = reviewed.by_tab(), reviewed.numbers()
+    tab = tab or _first_tab(numbers)
+    found = by_tab.get(tab, [])
+    here = {"tab": tab, "page": page}
+    chosen = _named(found, item)
+    about: dict[str, Any] = {"all_of_them": address(root, "inbox", **here), "kinds": KINDS}
+    about["back"] = address(root, "inbox", **here, item=item)
+    if wants_detail(request):
+        return draw_detail(request, "decision.html", project, memory, one=_decision(memory, chosen, found), **about)
+    listed = found[page * PAGE : (page + 1) * PAGE]
+    chosen = chosen or next(iter(listed), None)
+    asked = memory.proposals(session or None) if tab == JUDGE else None
     return draw_page(
         request,
         "inbox",
         project,
         memory,
         key,
-        groups=[(GROUPS[reason][0], rows) for reason, rows in groups.items()],
-        number=len(reviewed.findings),
+        tabs=[(name, label, numbers.get(name, 0)) for name, label in TABS.items()],
+        tab=tab,
+        number=sum(numbers.values()),
+        rows=[_row(one, address(root, "inbox", **here, item=one.ref), one is chosen) for one in listed],
+        row_sign=SIGNS.get(tab, "check"),
         is_under_way=reviewed.is_under_way,
-        one=_decision(memory, listed[place]) if listed else None,
-        asked=memory.proposals(),
-        later=back,
-        back=back,
+        is_chosen=bool(item),
+        one=_decision(memory, chosen, found),
+        asked=asked,
+        waiting=reviewed.waiting,
+        **_pages(root, tab, page, len(found)),
+        **about,
     )
 
 
-def _decision(memory: Kept, finding: ReviewFinding) -> dict[str, Any]:
+def _first_tab(numbers: Mapping[str, int]) -> TabName:
+    """Return the first tab with something to decide."""
+    return next((name for name in TABS if numbers.get(name)), TABS_FIRST)
+
+
+def _named(found: Sequence[ReviewFinding], ref: str) -> ReviewFinding | None:
+    return next((one for one in found if one.ref == ref), None)
+
+
+def _pages(root: str, tab: str, page: int, number: int) -> dict[str, str]:
+    """Return the addresses of the pages before and after one; "" where there is none."""
+    is_last = number <= (page + 1) * PAGE
+    return {
+        "earlier": address(root, "inbox", tab=tab, page=page - 1) if page else "",
+        "later": "" if is_last else address(root, "inbox", tab=tab, page=page + 1),
+    }
+
+
+def _row(one: ReviewFinding, link: str, is_current: bool) -> dict[str, Any]:
+    keys = {key: decision for _, decision, key in _choices(one)}
+    return {"finding": one, "link": link, "is_current": is_current, "decision": str(one.proposed), "keys": keys}
+
+
+@router.get("/p/{project}/erase")
+def erase_preview(memory: Opened, ref: Annotated[str, Query(max_length=200)]) -> Response:
+    """Count the places from which erasing a memory would remove its text."""
+    found = memory.look().erase_preview(ref)
+    places = ", ".join(f"{number:,} {place}" for place, number in found.items())
+    text = f"This would be erased for good, with no undo: {places or 'the memory'}."
+    return answer({"ref": ref, "found": found, "text": text})
+
+
+def _choices(finding: ReviewFinding) -> list[tuple[str, str, str]]:
+    """Return the possible decisions, each with its key."""
     one, other = finding.memory, finding.beside
-    proposed = finding.proposed
+    if other is None:
+        return [(f"Keep {one.ref}", f"keep:{one.ref}", "1"), (f"Archive {one.ref}", f"archive:{one.ref}", "2")]
+    return [
+        (f"Keep {one.ref}", f"supersede:{other.ref}={one.ref}", "1"),
+        (f"Keep {other.ref}", f"supersede:{one.ref}={other.ref}", "2"),
+        ("Keep both", f"keep:{one.ref}", "3"),
+    ]
+
+
+def _decision(memory: Kept, finding: ReviewFinding | None, others: Sequence[ReviewFinding]) -> dict[str, Any] | None:
+    """Show a finding with both sides, the proposal and the other choices; None if there is none."""
+    if finding is None:
+        return None
+    one, other = finding.memory, finding.beside
+    proposed, choices = finding.proposed, _choices(finding)
     sides = [_side(memory, one, other, is_proposed=proposed.action in ("keep", "promote"))]
-    choices = [(f"Keep {one.ref}", f"keep:{one.ref}", "1")]
     if other is not None:
         sides.append(_side(memory, other, one, is_proposed=proposed.by == other.ref))
-        choices = [
-            (f"Keep {one.ref}", f"supersede:{other.ref}={one.ref}", "1"),
-            (f"Keep {other.ref}", f"supersede:{one.ref}={other.ref}", "2"),
-            ("Keep both", f"keep:{one.ref}", "3"),
-        ]
+    of_session = [str(each.proposed) for each in others if _is_of_session(each, one.source.session)]
     first = (VERBS[proposed.action].format(ref=proposed.ref, by=proposed.by), str(proposed))
     return {
         "finding": finding,
@@ -181,9 +264,15 @@ def _decision(memory: Kept, finding: ReviewFinding) -> dict[str, Any]:
         "why": _sentence(finding),
         "memory": one,
         "etag": etag_of(one),
+        "keys": {key: decision for _, decision, key in choices},
+        "of_session": of_session if len(of_session) > 1 else [],
         "source": said_in(memory, one) if other is None else None,
         "when": words.age(one.created_at, now_of(memory)),
     }
+
+
+def _is_of_session(finding: ReviewFinding, session: str | None) -> bool:
+    return session is not None and finding.memory.source.session == session
 
 
 def _side(memory: Kept, one: Memory, other: Memory | None, *, is_proposed: bool) -> dict[str, Any]:
@@ -194,12 +283,21 @@ def _side(memory: Kept, one: Memory, other: Memory | None, *, is_proposed: bool)
         "is_proposed": is_proposed,
         "facts": [
             ("Written", written),
-            ("Said by", words.TRUSTS[one.trust]),
+            ("Author", words.TRUSTS[one.trust]),
             ("Feedback", f"{one.feedback:+d}" if one.feedback else "none"),
             ("Used", words.counted(one.use_count, "time") if one.use_count else "never"),
-            ("Tags", " ".join(f"#{tag}" for tag in one.tags)),
+            ("Tags", " ".join(f"#{tag}" for tag in words.tags(one))),
         ],
     }
+
+
+def _why_it_wins(one: Memory, other: Memory) -> str:
+    """Say why one of two that contradict each other is proposed: as `upkeep.review` orders them."""
+    if one.status == "pinned":
+        return f"{one.ref} is pinned"
+    if one.trust == "user" != other.trust:
+        return f"A person said {one.ref}"
+    return f"{one.ref} is the later word"
 
 
 def _sentence(finding: ReviewFinding) -> str:
@@ -208,9 +306,10 @@ def _sentence(finding: ReviewFinding) -> str:
     why = finding.why[:1].upper() + finding.why[1:]
     if proposed.action == "supersede" and other is not None:
         if finding.reasons[0] == "conflict":
-            why = f"{other.ref} is pinned." if other.status == "pinned" else f"{other.ref} is the later word"
-            why += ", and a person said it." if other.trust == "user" != one.trust else "."
-        return f"{why.rstrip('.')}. {one.ref} would go to the archive, superseded by {other.ref}."
+            why = _why_it_wins(other, one)
+        if one.space != other.space == GLOBAL or one.space == other.space:
+            return f"{why.rstrip('.')}. {one.ref} would go to the archive, superseded by {other.ref}."
+        return f"{why.rstrip('.')}. {one.ref} would stay for other projects; in this one {other.ref} would hold."
     ends = {
         "keep": "It would count as confirmed.",
         "archive": "It would go to the archive, where a search of the archive still finds it.",

@@ -1,18 +1,21 @@
 """Knowledge: tasks, what the project's files state, and which files are searched as a whole."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Opened
-from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, root_of
+from kept.entrypoints.web.shell import LAST, PAGE, address, draw_detail, draw_page, root_of, wants_detail
 from kept.memory import Kept
-from kept.model import Memory
+from kept.model import Memory, Task, TaskState
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 ItemTypeName = Literal["", "entity", "claim", "task", "decision", "note"]
 TYPES = ("entity", "claim", "task", "decision", "note")
+STATES: tuple[str, ...] = get_args(TaskState)
+NOTES = 50
 LOOKED_AT = 2_000  # items that are read to fill one page of a filtered list
 
 
@@ -27,9 +30,17 @@ def knowledge(
     file: Annotated[str, Query(max_length=500)] = "",
     after: Annotated[int, Query(ge=0, le=LAST)] = 0,
     ended: bool = False,
+    task: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """Tasks, what the project's files state, and its sources."""
+    """Show tasks, the statements of the project's files, and its sources."""
     root = root_of(project)
+    tasks = memory.tasks(archived=ended)
+    about: dict[str, Any] = {"all_of_them": address(root, "knowledge", ended=1 if ended else 0), "states": STATES}
+    if wants_detail(request):
+        back = address(root, "knowledge", task=task)
+        opened = _task(memory, tasks, task)
+        return draw_detail(request, "task.html", project, memory, opened=opened, back=back, **about)
+    opened = _task(memory, tasks, task or next((one.name for one in tasks), ""))
     items, following = _items(memory, q, type, file, after)
     filters = {"q": q, "type": type, "file": file}
     return draw_page(
@@ -38,15 +49,27 @@ def knowledge(
         project,
         memory,
         key,
-        tasks=memory.tasks(archived=ended),
+        tasks=tasks,
+        opened=opened,
+        is_chosen=bool(task),
         ended=ended,
         items=items,
         **filters,
         types=TYPES,
         sources=memory.look().searched_files(limit=PAGE),
         next=address(root, "knowledge", **filters, after=following) if following else "",
-        back=address(root, "knowledge", **filters, after=after),
+        back=address(root, "knowledge", **filters, after=after, task=task),
+        **about,
     )
+
+
+def _task(memory: Kept, tasks: Sequence[Task], name: str) -> dict[str, Any] | None:
+    """Return a task with its notes and the memories that came of it; None if there is no such one."""
+    found = next((one for one in tasks if one.name == name), None)
+    if found is None:
+        return None
+    opened = memory.task(name)
+    return {"task": found, "notes": opened.memories()[-NOTES:], "kept": opened.remembered()[-NOTES:]}
 
 
 def _items(memory: Kept, q: str, type: str, file: str, after: int) -> tuple[list[Memory], int]:

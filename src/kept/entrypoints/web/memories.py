@@ -1,30 +1,35 @@
-"""Memories: a search as you type with reasons, or a list with filters; and one memory with all that belongs to it."""
+"""Memories: everything that contains some words, or a list with filters; and one memory with all that belongs to it."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.http.shapes import etag_of
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.rows import ShownRow, find, marked, plain, said_in, scored
-from kept.entrypoints.web.shell import PAGE, address, also_searched, draw_page, literal, now_of, root_of
+from kept.entrypoints.web.rows import ShownRow, find, found_in, plain, said_in, scored
+from kept.entrypoints.web.shelf import Shelf, marks_of, top_tags
+from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.errors import KeptError
 from kept.memory import Kept
-from kept.model import KINDS, Event, Hit, Memory
+from kept.model import KINDS, Event, Memory, Recalled
 from kept.tables import by_kind
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 Status = Literal["", "candidate", "confirmed", "pinned", "archived", "forgotten"]
-TrustName = Literal["", "user", "agent", "tool", "unknown"]
-STATUSES = ("candidate", "confirmed", "pinned", "archived", "forgotten")
+TrustName = Literal["", "user", "teammate", "agent", "tool", "unknown"]
+OrderName = Literal["", "oldest", "used", "rated"]
+STATUSES = ("confirmed", "candidate", "pinned", "archived", "forgotten")
+ORDERS = {"": "Newest first", "oldest": "Oldest first", "used": "Most used", "rated": "Best rated"}
 Name = Annotated[str, Query(max_length=200)]
-FOUND, MISSED, AMONG = 12, 8, 100
-EVENTS, LINKS = 30, 8
+FILTER_NAMES = {"trust": "author", "as_of": "as of"}
+EVENTS, LINKS, TAGS = 30, 8, 12
+ASKED = 5  # hits that an agent gets when it asks
 
 
 @router.get("/p/{project}/memories")
@@ -38,24 +43,36 @@ def memories(
     tag: Name = "",
     file: Name = "",
     agent: Name = "",
+    session: Name = "",
     status: Status = "",
     trust: TrustName = "",
+    order: OrderName = "",
     ref: Name = "",
     after: Name = "",
+    new: bool = False,
+    as_of: date | None = None,
+    told: bool = False,
 ) -> Response:
-    """What it knows: a search with reasons, or everything, newest first."""
-    root = root_of(project)
+    """Show the memories that contain some words, or all of them, with filters and in an order."""
+    root, now = root_of(project), now_of(memory)
     filters = {"kind": kind, "tag": tag, "file": file, "status": status, "trust": trust, "agent": agent}
-    is_search = bool(q.strip()) and status != "forgotten"
-    shown = _searched(memory, q, filters) if is_search else _listed(memory, filters, after, root)
-    opened = ref or next((row.ref for row in shown["rows"]), "")
-    scores = {row.ref: row for row in (*shown["rows"], *shown["missed"]) if row.steps}
-    here = {"q": q, **filters, "after": after}
-    for name in ("rows", "missed"):
-        shown[name] = [
-            replace(row, link=address(root, "memories", **here, ref=row.ref), is_current=row.ref == opened)
-            for row in shown[name]
-        ]
+    filters["session"] = session
+    here = {"q": q, **filters, "order": order, "after": after, "as_of": as_of.isoformat() if as_of else ""}
+    then = _end_of(as_of, now)
+    answered = _answered(memory, q, filters, then)
+    about: dict[str, Any] = {"back": address(root, "memories", **here, ref=ref), "kinds": KINDS}
+    about["all_of_them"] = address(root, "memories", **here)
+    if wants_detail(request):
+        detail = _detail(memory, ref, answered.scores.get(ref), now)
+        return draw_detail(request, "detail.html", project, memory, detail=detail, **about)
+    shelf: Shelf = request.app.state.shelves.of(memory, with_uses=order == "used")
+    sought = shelf.seek(q, filters, order, _past(memory, shelf, then))
+    shown, following = _page(sought.memories, after)
+    rows = [*_rows(shown, q, answered), *answered.others(sought.memories, is_first=not after)]
+    opened = ref or _first_ref(rows)
+    rows = [
+        replace(row, link=address(root, "memories", **here, ref=row.ref), is_current=row.ref == opened) for row in rows
+    ]
     return draw_page(
         request,
         "memories",
@@ -64,97 +81,149 @@ def memories(
         key,
         q=q,
         **filters,
+        order=order,
+        orders=ORDERS,
+        rows=rows,
+        n_containing=len(shown),
+        heading=_heading(len(sought.memories), q),
+        usual=_usual_status(shown),
+        took=f"{answered.took_ms:.1f} ms" if q.strip() else "",
+        next=address(root, "memories", **(here | {"after": following})) if following else "",
+        first=address(root, "memories", **(here | {"after": ""})) if after else "",
         chips=_chips(filters, here, root),
-        kinds=KINDS,
+        counts=sought.counts,
         statuses=STATUSES,
         trusts=words.TRUSTS,
-        agents=request.app.state.activity.actors(memory),
-        all_of_them=address(root, "memories", **here),
+        tags=top_tags(shown, limit=TAGS),
         is_chosen=bool(ref),
-        detail=_detail(memory, opened, scores.get(opened), now_of(memory)) if opened else None,
-        back=address(root, "memories", **here, ref=ref),
-        **shown,
+        is_new=new,
+        as_of=as_of,
+        today=now.astimezone().date(),
+        days=_days_since(shelf, now),
+        told_then=_told_then(memory, then) if told else None,
+        detail=_detail(memory, "" if new else opened, answered.scores.get(opened), now),
+        **about,
     )
 
 
-def _chips(filters: Mapping[str, str], here: Mapping[str, str], root: str) -> list[tuple[str, str, str]]:
-    """List the filters in force, each with the address of the view without it."""
-    return [
-        (name, value, address(root, "memories", **(dict(here) | {name: "", "after": ""})))
-        for name, value in filters.items()
-        if value
-    ]
+def _first_ref(rows: Sequence[ShownRow]) -> str:
+    return rows[0].ref if rows else ""
 
 
-def _searched(memory: Kept, q: str, filters: Mapping[str, str]) -> dict[str, Any]:
-    """Show the best hits and what just missed. Status, trust and file are looked for among the best hundred."""
-    narrow = _narrow_filters(filters)
-    found = memory.look().search(
-        q,
-        limit=AMONG if narrow else FOUND,
-        kinds=_given(filters["kind"]),
-        tags=_given(filters["tag"]),
-        agent=filters["agent"] or None,
-        scope="archive" if filters["status"] == "archived" else "memory",
+def _past(memory: Kept, shelf: Shelf, then: datetime | None) -> Sequence[Memory] | None:
+    return None if then is None else shelf.known_at(memory, then)
+
+
+def _days_since(shelf: Shelf, now: datetime) -> int:
+    """Return how many days ago the first memory was written."""
+    return (now - min((one.created_at for one in shelf.live()), default=now)).days
+
+
+class _Answer(Struct, frozen=True, kw_only=True):
+    """The answer that an agent would get to the same words: rows with scores by ref, and reasons of near misses."""
+
+    given: Mapping[str, ShownRow] = {}
+    missed: Mapping[str, ShownRow] = {}
+    took_ms: float = 0.0
+
+    @property
+    def scores(self) -> Mapping[str, ShownRow]:
+        return {**self.missed, **self.given}
+
+    def others(self, containing: Sequence[Memory], *, is_first: bool) -> list[ShownRow]:
+        """Return the rows that an agent would get although they do not contain the words; on the first page."""
+        if not is_first:
+            return []
+        refs = {one.ref for one in containing}
+        return [row for ref, row in self.given.items() if ref not in refs]
+
+
+_NO_ANSWER = _Answer()
+
+
+def _end_of(day: date | None, now: datetime) -> datetime | None:
+    """Return the last moment of a day by the clock on the wall here, but not one that is to come."""
+    if day is None:
+        return None
+    return min(now, datetime.combine(day, time.max, now.astimezone().tzinfo))
+
+
+def _told_then(memory: Kept, then: datetime | None) -> str | None:
+    """Return the text that a session which began at that moment would have been given."""
+    return None if then is None else memory.briefing(style="text", as_of=then).text
+
+
+def _answered(memory: Kept, q: str, filters: Mapping[str, str], then: datetime | None) -> _Answer:
+    """Ask as an agent would, or would have at a moment. Filters that a recall does not have leave out hits."""
+    if not q.strip() or filters["status"] in ("archived", "forgotten"):
+        return _NO_ANSWER
+    found = _recalled(memory, q, filters, then)
+    hits = [hit for hit in found.hits if _fits(hit.memory, filters)]
+    axis = draw.axis_of([hit.why for hit in (*hits, *(miss.hit for miss in found.misses))])
+    return _Answer(
+        given={hit.memory.ref: scored(hit, axis) for hit in hits},
+        missed={miss.hit.memory.ref: scored(miss.hit, axis, because=miss.reason) for miss in found.misses},
+        took_ms=found.took_ms,
     )
-    hits = [hit for hit in found.hits if _fits(hit, filters, narrow)][:FOUND]
-    misses = [miss for miss in found.misses if _fits(miss.hit, filters, narrow)][:MISSED]
-    axis = draw.axis_of([hit.why for hit in (*hits, *(miss.hit for miss in misses))])
-    among = f" among the best {AMONG}" if narrow else ""
-    return {
-        "rows": [scored(hit, axis) for hit in hits],
-        "missed": [scored(miss.hit, axis, because=miss.reason) for miss in misses],
-        "heading": f"{len(hits)} found{among}, {len(misses)} just missed",
-        "took": f"{found.took_ms:.1f} ms",
-        "asked": literal(found.words, q),
-        "also": also_searched(found.words, q),
-        "next": "",
-        "ending": "The best matches. Without words, all memories are listed, newest first.",
-    }
 
 
-def _narrow_filters(filters: Mapping[str, str]) -> list[str]:
-    """Name the filters that a search cannot take, so that its hits are checked by them. The archive is a scope."""
-    is_scope = filters["status"] == "archived"
-    return [name for name in ("trust", "file", "status") if filters[name] and not (is_scope and name == "status")]
+def _recalled(memory: Kept, q: str, filters: Mapping[str, str], then: datetime | None) -> Recalled:
+    kinds, tags, agent = _given(filters["kind"]), _given(filters["tag"]), filters["agent"] or None
+    if then is None:
+        return memory.look().search(q, limit=ASKED, kinds=kinds, tags=tags, agent=agent)
+    return memory.recall(q, limit=ASKED, kinds=kinds, tags=tags, agent=agent, as_of=then)
+
+
+def _fits(one: Memory, filters: Mapping[str, str]) -> bool:
+    values = {"trust": (one.trust,), "status": (one.status,), "file": one.files, "session": (one.source.session,)}
+    return all(not filters[name] or filters[name] in found for name, found in values.items())
 
 
 def _given(value: str) -> tuple[str, ...]:
     return (value,) if value else ()
 
 
-def _fits(hit: Hit, filters: Mapping[str, str], names: list[str]) -> bool:
-    one = hit.memory
-    values = {"trust": (one.trust,), "status": (one.status,), "file": one.files}
-    return all(filters[name] in values[name] for name in names)
+def _page(found: Sequence[Memory], after: str) -> tuple[Sequence[Memory], str]:
+    """Return the memories after a ref, and the ref after which the next page begins; "" on the last one."""
+    start = next((at + 1 for at, one in enumerate(found) if one.ref == after), 0) if after else 0
+    shown = found[start : start + PAGE]
+    return shown, shown[-1].ref if start + PAGE < len(found) else ""
 
 
-def _listed(memory: Kept, filters: Mapping[str, str], after: str, root: str) -> dict[str, Any]:
-    listed = memory.list(
-        kinds=_given(filters["kind"]),
-        tags=_given(filters["tag"]),
-        files=_given(filters["file"]),
-        trusts=_given(filters["trust"]),  # type: ignore[arg-type]  # checked at the door
-        status=filters["status"] or None,  # type: ignore[arg-type]
-        agent=filters["agent"] or None,
-        limit=PAGE,
-        after=after or None,
-    )
-    rows = [replace(plain(one, one.ref), shown=marked(one.content, ())) for one in listed]
-    more = address(root, "memories", **filters, after=rows[-1].ref) if len(rows) == PAGE else ""
-    return {
-        "rows": rows,
-        "missed": [],
-        "heading": "Newest first",
-        "took": "",
-        "asked": (),
-        "also": (),
-        "next": more,
-        "ending": "These are all." if rows else "",
-    }
+def _rows(shown: Sequence[Memory], q: str, answered: _Answer) -> list[ShownRow]:
+    """Return the rows of memories that contain the words, each with the score that an agent's question gives it."""
+    marks = marks_of(q)
+    rows = []
+    for one in shown:
+        row = answered.given.get(one.ref) or answered.missed.get(one.ref) or plain(one, one.ref)
+        rows.append(replace(row, shown=found_in(one.content, marks), is_given=one.ref in answered.given))
+    return rows
+
+
+def _heading(number: int, q: str) -> str:
+    if q.strip():
+        return f"{words.counted(number, 'memory contains', 'memories contain')} these words"
+    return words.counted(number, "memory", "memories")
+
+
+def _usual_status(shown: Sequence[Memory]) -> str:
+    """Return "candidate" where most are: then the others are the exception, and candidates are not marked."""
+    candidates = sum(one.status == "candidate" for one in shown)
+    return "candidate" if 2 * candidates > len(shown) else ""
+
+
+def _chips(filters: Mapping[str, str], here: Mapping[str, str], root: str) -> list[tuple[str, str, str]]:
+    """List the filters in force, each with the address of the view without it."""
+    return [
+        (FILTER_NAMES.get(name, name), value, address(root, "memories", **(dict(here) | {name: "", "after": ""})))
+        for name, value in {**filters, "as_of": here["as_of"]}.items()
+        if value
+    ]
 
 
 def _detail(memory: Kept, ref: str, row: ShownRow | None, now: datetime) -> dict[str, Any] | None:
+    if not ref:
+        return None
     try:
         one = memory.get(ref, forgotten=True)
     except KeptError:
@@ -164,6 +233,9 @@ def _detail(memory: Kept, ref: str, row: ShownRow | None, now: datetime) -> dict
         "memory": one,
         "row": row,
         "etag": etag_of(one),
+        "standing": memory.look().standing(one),
+        "is_guard": memory.look().is_guarded(one),
+        "tags": words.tags(one),
         "facts": [(name, value) for name, value in _facts(memory, one, now) if value],
         "source": said_in(memory, one),
         "conflicts": _rivals(memory, one),
@@ -176,18 +248,19 @@ def _detail(memory: Kept, ref: str, row: ShownRow | None, now: datetime) -> dict
 def _facts(memory: Kept, one: Memory, now: datetime) -> list[tuple[str, str]]:
     days = by_kind(memory.settings.shelf_life_days, one.kind)
     return [
-        ("Said by", words.TRUSTS[one.trust]),
+        ("Author", words.TRUSTS[one.trust]),
         ("Written", words.day(one.created_at)),
-        ("Through", one.source.agent or one.source.origin),
+        ("Agent", one.source.agent or one.source.origin),
         ("Verified", words.day(one.verified_at)),
         ("Status", f"{one.status}, {one.reason}" if one.reason else one.status),
+        ("Held", memory.look().standing(one).until),
         ("Last used", words.day(one.last_used_at)),
-        ("Tier", one.tier),
+        ("Lifetime", words.LIFETIMES[one.tier]),
         ("Uses", f"{one.use_count:,}" if one.use_count else ""),
         ("Importance", f"{one.importance:g}"),
         ("Feedback", f"{one.feedback:+d}" if one.feedback else ""),
         ("Task", one.source.task or ""),
-        ("Shelf life", f"{days} days unused" if one.status == "candidate" else ""),
+        ("Expires", f"after {days} days unused" if one.status == "candidate" else ""),
         ("From", f"{one.source.file}:{one.source.line or 1}" if one.source.file else ""),
     ]
 

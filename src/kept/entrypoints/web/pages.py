@@ -1,31 +1,26 @@
 """The views together, the first address, and the one address that takes every change of the page."""
 
 import hmac
+from collections.abc import Callable
 from typing import Annotated
 from urllib.parse import quote
 
+import msgspec
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
-from kept.entrypoints.http.shapes import etag_of
+from kept.entrypoints.http.problems import status_of
+from kept.entrypoints.http.shapes import answer
 from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import health, inbox, knowledge, memories, saw, sessions, timeline
+from kept.entrypoints.web.changes import MOST_AT_ONCE, Asked, Outcome, carry_out
+from kept.entrypoints.web.changes import judge as settle
 from kept.entrypoints.web.shell import FOLDER, VIEWS, draw_nothing, form_mark, root_of
-from kept.entrypoints.wording import settled_sentence
-from kept.errors import KeptError, NotFound
-from kept.memory import Kept
-from kept.model import Memory
+from kept.errors import KeptError, NotAllowed, NotFound
 
-SAID = {
-    "reinforce": "Memory {ref} helped: its feedback is {feedback:+d} now.",
-    "demote": "Memory {ref} was wrong: its feedback is {feedback:+d} now.",
-    "pin": "Memory {ref} is pinned: every briefing has it.",
-    "unpin": "Memory {ref} is not pinned any more.",
-    "forget": "Memory {ref} is forgotten.",
-    "restore": "Memory {ref} is back.",
-}
+MOST_SAID = 500
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 for view in (saw, memories, inbox, timeline, sessions, knowledge, health):
@@ -54,22 +49,34 @@ def do(
     memory: Opened,
     csrf: Annotated[str, Form(max_length=200)],
     verb: Annotated[str, Form(max_length=20)],
-    ref: Annotated[str, Form(max_length=200)] = "",
+    ref: Annotated[list[str] | None, Form(max_length=MOST_AT_ONCE)] = None,
     back: Annotated[str, Form(max_length=4_000)] = "",
     content: Annotated[str, Form(max_length=1_000_000)] = "",
     tags: Annotated[str, Form(max_length=4_000)] = "",
+    files: Annotated[str, Form(max_length=10_000)] = "",
+    kind: Annotated[str, Form(max_length=100)] = "",
+    importance: Annotated[str, Form(max_length=20)] = "",
+    tier: Annotated[str, Form(max_length=20)] = "",
+    state: Annotated[str, Form(max_length=20)] = "",
+    stage: Annotated[str, Form(max_length=100)] = "",
+    pin: Annotated[str, Form(max_length=5)] = "",
+    sure: Annotated[str, Form(max_length=5)] = "",
+    event: Annotated[str, Form(max_length=40)] = "",
     etag: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """Carry out one change, then show the view again with a line that says so, and an undo."""
-    target = _target(root_of(project), back)
-    if not hmac.compare_digest(csrf.encode(), form_mark(request).encode()):
-        sentence = "That form is from another session of the server. Nothing was changed."
-        return _again(request, target, sentence, is_error=True)
-    try:
-        sentence = _carry_out(memory, verb, ref, content=content, tags=tags, etag=etag)
-    except KeptError as error:
-        return _again(request, target, str(error), is_error=True)
-    return _again(request, target, sentence)
+    """Carry out one change, then show the view again with a line that says so, and its undo."""
+    fields = {
+        "content": content,
+        "tags": tags,
+        "files": files,
+        "kind": kind,
+        "importance": importance,
+        "tier": tier,
+        "pin": pin,
+    }
+    fields |= {"state": state, "stage": stage, "sure": sure, "event": event, "etag": etag}
+    asked = Asked(verb=verb, refs=tuple(ref or ()), fields=fields)
+    return _answered(request, project, csrf, back, lambda: carry_out(memory, asked), asked)
 
 
 @router.post("/p/{project}/judge")
@@ -81,27 +88,33 @@ def judge(
     code: Annotated[str, Form(max_length=20)],
     decision: Annotated[list[str], Form(max_length=100)],
     text: Annotated[list[str], Form(max_length=100)],
+    session: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """Settle the list of a session, then show the inbox again with a line that says so, and an undo."""
-    target = f"{root_of(project)}/inbox"
-    if not hmac.compare_digest(csrf.encode(), form_mark(request).encode()):
-        sentence = "That form is from another session of the server. Nothing was changed."
-        return _again(request, target, sentence, is_error=True)
+    """Settle the list of a session, then show the inbox again with a line that says so, and its undo."""
+    back = f"{root_of(project)}/inbox"
+    return _answered(request, project, csrf, back, lambda: settle(memory, code, session, decision, text))
+
+
+def _answered(
+    request: Request, project: str, csrf: str, back: str, change: Callable[[], Outcome], asked: Asked | None = None
+) -> Response:
+    """Make a change and answer: a browser with scripts gets the outcome, another one the view again."""
+    is_script = "application/json" in request.headers.get("accept", "")
     try:
-        return _again(request, target, _judged(memory, code, decision, text))
+        if not hmac.compare_digest(csrf.encode(), form_mark(request).encode()):
+            raise NotAllowed("That form is from another session of the server. Nothing was changed.")
+        outcome = change()
     except KeptError as error:
-        return _again(request, target, str(error), is_error=True)
+        if is_script:
+            return answer({"text": _one_line(str(error)), "is_error": True}, status=status_of(error))
+        return _again(request, _target(root_of(project), back), Outcome(text=str(error)), asked=asked, is_error=True)
+    if is_script:
+        return answer({"is_error": False, **msgspec.to_builtins(outcome)})
+    return _again(request, _target(root_of(project), back), outcome)
 
 
-def _judged(memory: Kept, code: str, decisions: list[str], texts: list[str]) -> str:
-    """Settle a list by a decision and a text for each of its numbers. A text that was changed is kept so."""
-    asked = memory.proposals()
-    if asked.code != code or len(asked.statements) != len(texts) or len(decisions) != len(texts):
-        raise NotFound("Not settled: the list has changed in the meantime.", hint="Look at it again, then decide.")
-    rows = [*zip(asked.statements, decisions, (said.replace("\r", "").strip() for said in texts), strict=True)]
-    numbers = {wanted: [one.n for one, chosen, _ in rows if chosen == wanted] for wanted in ("keep", "drop")}
-    changed = {one.n: said for one, chosen, said in rows if chosen != "drop" and said not in ("", one.text.strip())}
-    return settled_sentence(memory.judge(code, keep=numbers["keep"], drop=numbers["drop"], rewrite=changed))
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:MOST_SAID]
 
 
 def _target(root: str, back: str) -> str:
@@ -109,25 +122,18 @@ def _target(root: str, back: str) -> str:
     return back if back.partition("?")[0] in [f"{root}/{name}" for name, *_ in VIEWS] else f"{root}/memories"
 
 
-def _carry_out(memory: Kept, verb: str, ref: str, *, content: str, tags: str, etag: str) -> str:
-    if verb == "undo":
-        return f"Taken back: {memory.undo()[0].action}."
-    if verb == "decide":
-        changed = memory.reviews.apply([ref])
-        return f"Done: {ref.partition(':')[0]} {changed[0].ref if changed else ''}."
-    if verb == "revise":
-        if etag and etag != etag_of(memory.get(ref)):
-            raise NotFound(f"Not saved: {ref} was changed in the meantime.", hint="Look at it again, then decide.")
-        revised = memory.revise(ref, content.replace("\r", ""), [tag for tag in tags.split(",") if tag.strip()])
-        return f"Memory {revised.ref} is revised."
-    if verb in SAID:
-        one: Memory = getattr(memory, verb)(ref)
-        return SAID[verb].format(ref=one.ref, feedback=one.feedback)
-    raise NotFound(f"There is no verb {verb!r}.")
-
-
-def _again(request: Request, target: str, sentence: str, *, is_error: bool = False) -> Response:
+def _again(
+    request: Request, target: str, outcome: Outcome, *, asked: Asked | None = None, is_error: bool = False
+) -> Response:
     """Show the view with a line. The address has only its number: a link must not put words into our mouth."""
     visits: Visits = request.app.state.visits
-    number = visits.leave_notice(sentence[:300], mark=form_mark(request), is_error=is_error)
+    draft = {"ref": asked.ref, "verb": asked.verb, **asked.fields} if asked is not None and is_error else {}
+    number = visits.leave_notice(
+        _one_line(outcome.text),
+        mark=form_mark(request),
+        is_error=is_error,
+        undo=outcome.undo,
+        is_redo=outcome.is_redo,
+        draft=draft,
+    )
     return RedirectResponse(f"{target}{'&' if '?' in target else '?'}notice={number}", status_code=303)

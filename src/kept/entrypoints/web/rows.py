@@ -40,6 +40,7 @@ class ShownRow(Struct, frozen=True, kw_only=True):
     reasons: Mapping[str, str] = {}
     because: str = ""
     is_current: bool = False
+    is_given: bool = False  # an agent that asks for the same would get it
 
 
 def scored(hit: Hit, axis: Axis, *, because: str = "") -> ShownRow:
@@ -83,6 +84,18 @@ def marked(text: str, matched: Iterable[str]) -> Markup:
     if not stems:
         return escape(shortened)
     return _wrapped(shortened, re.compile(rf"(?:{'|'.join(stems)})\w*", re.IGNORECASE))
+
+
+def found_in(text: str, parts: Sequence[str], width: int = SHOWN_CHARS) -> Markup:
+    """Show a text around the first of these words or phrases, with all of them marked; parts are lower case."""
+    lowered = text.lower()
+    places = [place for part in parts if (place := lowered.find(part)) >= 0]
+    start = max(0, min(places, default=0) - width // 3) if len(text) > width else 0
+    shown = ("…" if start else "") + words.cut(text[start:], width)
+    if not parts:
+        return escape(shown)
+    # A part of a word is marked with the whole word.
+    return _wrapped(shown, re.compile("|".join(rf"\w*{re.escape(one)}\w*" for one in parts), re.IGNORECASE))
 
 
 def _wrapped(text: str, pattern: re.Pattern[str]) -> Markup:
@@ -150,3 +163,9 @@ def _text(memory: Memory | None) -> str:
     if memory is None:
         return "This memory is gone."
     return words.cut(memory.content, SHOWN_CHARS)
+
+
+def place_of(memory: Kept) -> tuple[str, str, str]:
+    """Return the project and the actor of an opened memory: each actor may see other memories."""
+    actor = memory.look().actor
+    return (memory.look().project().space, actor.name, actor.role)

@@ -1,7 +1,7 @@
 """What the agent saw: a text as it was given, how its tokens were spent, why these memories, and what it would be."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,20 +10,23 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from kept import tokens
+from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.http.doors import Asking, Opened, shown_to, told
-from kept.entrypoints.http.keys import Key
+from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, escape, find, plain, rows_of
-from kept.entrypoints.web.shell import PAGE, address, also_searched, draw_page, literal, root_of
+from kept.entrypoints.web.sessions import titles
+from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, root_of
 from kept.memory import Kept
 from kept.memory.reasons import why_nothing
 from kept.memory.receipts import Explained
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-MISSED = 8
+MISSED = 5
 SESSIONS = 20
-RECEIPTS = 500  # that are searched for sessions
+RECEIPTS = 100  # that are searched for sessions
 SHOWN_REASONS = 3
+FAILURES = 5
 _MEMORY = re.compile(r"^(?P<open>.*?)\[id:(?P<ref>g?\d+)\](?P<text>.*?)(?P<close></\w+>)?$", re.DOTALL)
 
 
@@ -39,11 +42,16 @@ def saw(
 ) -> Response:
     """What an agent was given, or what it asked for, and why."""
     root = root_of(project)
-    recent = _given_sessions(memory, key)
+    last = told(memory, key, None, limit=RECEIPTS)
+    recent = _given_sessions(last)
     noted, given = _chosen(memory, key, session, receipt, recent)
-    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
+    named = titles(request, memory, [one["name"] for one in recent])
+    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(last), "session": session}
+    about |= {"titles": named, "failures": _failures(request, key), "last_receipt": memory.look().last_receipt()}
     if given is None:
-        return draw_page(request, "saw", project, memory, key, given=None, listed=[], back=f"{root}/saw", **about)
+        following = _next(memory) if memory.look().live() else None
+        about |= {"next": following, "back": f"{root}/saw"}
+        return draw_page(request, "saw", project, memory, key, given=None, listed=[], **about)
     return draw_page(
         request,
         "saw",
@@ -56,7 +64,6 @@ def saw(
         listed=[_listed(one, root) for one in noted],
         nothing=_nothing(memory, given),
         asked=literal(given.words, given.question.query),
-        also=also_searched(given.words, given.question.query),
         **_shown(memory, given),
         replay=_replayed(memory, given) if replay else None,
         back=address(root, "saw", session=given.session, receipt=given.receipt),
@@ -80,13 +87,38 @@ def _chosen(
     return noted, next((one for one in noted if one.block), noted[0] if noted else None)
 
 
-def _given_sessions(memory: Kept, key: Key) -> list[dict[str, Any]]:
+def _given_sessions(last: Sequence[Explained]) -> list[dict[str, Any]]:
     """Return the sessions that were given anything, the last one first, also before their transcripts are known."""
     found: dict[str, dict[str, Any]] = {}
-    for one in told(memory, key, None, limit=RECEIPTS):
+    for one in last:
         if one.session and one.event:
             found.setdefault(one.session, {"name": one.session, "agent": one.agent, "at": one.at})
     return list(found.values())[:SESSIONS]
+
+
+def _next(memory: Kept) -> dict[str, Any]:
+    """Show the text that the next session would be given, or why it would be given none."""
+    briefing = memory.look().next_start()
+    entries = [(entry, section.name) for section in briefing.sections for entry in section.entries]
+    colours = {entry.ref: words.section(name)[1] for entry, name in entries}
+    return {
+        "tokens": briefing.tokens,
+        "entries": [
+            {"memory": entry.memory, "why": entry.why, "section": words.section(name)} for entry, name in entries
+        ],
+        "block": _lines(briefing.text, colours) if entries else [],
+        "error": briefing.error or "",
+    }
+
+
+def _failures(request: Request, key: Key) -> list[dict[str, str]]:
+    """Return the last failures of hooks, newest first: for the person who serves, whose agents they belong to."""
+    if not key.is_owner:
+        return []
+    keys: Keys = request.app.state.keys
+    found = HookFolder(keys.home).failures()[-FAILURES:]
+    names = ("at", "agent", "event", "failure")
+    return [{name: str(entry.get(name, ""))[:300] for name in names} for entry in reversed(found)]
 
 
 def _noted(memory: Kept, key: Key, session: str) -> list[Explained]:
@@ -94,11 +126,11 @@ def _noted(memory: Kept, key: Key, session: str) -> list[Explained]:
     return told(memory, key, session, limit=PAGE) if session else []
 
 
-def _asked_for(memory: Kept, key: Key) -> list[dict[str, Any]]:
+def _asked_for(last: Sequence[Explained]) -> list[dict[str, Any]]:
     """The last recalls that an agent or a person asked for, newest first."""
     return [
         {"receipt": one.receipt, "at": one.at, "query": one.question.query, "hits": len(one.hits)}
-        for one in told(memory, key, None, limit=SESSIONS)
+        for one in last[:SESSIONS]
         if one.kind == "recall"
     ]
 

@@ -1,5 +1,6 @@
 """Sessions: a conversation with its findings where they were said, and a search in all conversations."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,8 +10,10 @@ from fastapi.responses import HTMLResponse, Response
 from kept.entrypoints.http.doors import Asking, Opened, told
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import words
-from kept.entrypoints.web.rows import marked, quoted
-from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of
+from kept.entrypoints.web.activity import Overviews
+from kept.entrypoints.web.rows import found_in, quoted
+from kept.entrypoints.web.shelf import marks_of
+from kept.entrypoints.web.shell import LAST, PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.memory import Kept
 from kept.memory.findings import message_id_of
 from kept.memory.receipts import Explained
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
     from kept.memory.look import SessionOverview, SessionPage
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-MESSAGES, FOUND, SHOWN_CHARS, TITLE_CHARS = 100, 20, 3_000, 90
+MESSAGES, FOUND, SHOWN_CHARS, TITLE_CHARS, EXCERPT_CHARS = 100, 20, 3_000, 90, 240
+BEFORE = 4  # messages that are shown before one that was found
 ROLES = {"user": "u", "assistant": "a"}
 
 
@@ -37,10 +41,17 @@ def sessions(
 ) -> Response:
     """A conversation with its findings where they were said, or a search in all of them."""
     root, now = root_of(project), now_of(memory)
-    every = memory.sessions()[::-1]
+    every = memory.sessions(limit=(page + 1) * PAGE + 1, newest_first=True)
     listed = every[page * PAGE : (page + 1) * PAGE]
-    name = session or (listed[0].name if listed and not q else "")
+    overviews: Overviews = request.app.state.overviews
+    hits = _found(request, memory, q, root, (session, after)) if q.strip() else []
+    name, after = (session, after) if session else _first(hits, listed, q)
     opened = memory.look().session(name, after=after, limit=MESSAGES + 1) if name else None
+    talk = None if opened is None else _talk(memory, key, opened, after, root, q)
+    all_of_them = address(root, "sessions", q=q, page=page)
+    back = address(root, "sessions", session=session, q=q, after=after)
+    if wants_detail(request):
+        return draw_detail(request, "talk.html", project, memory, talk=talk, all_of_them=all_of_them, back=back)
     return draw_page(
         request,
         "sessions",
@@ -48,32 +59,44 @@ def sessions(
         memory,
         key,
         q=q,
-        hits=_found(memory, q, root) if q.strip() else [],
-        groups=_grouped(memory.look().overviews(listed), now, root, name),
-        talk=None if opened is None else _talk(memory, key, opened, after, root, q),
+        hits=hits,
+        groups=_grouped(overviews.of(memory, listed), now, root, name),
+        talk=talk,
         is_chosen=bool(session),
         older=address(root, "sessions", page=page + 1) if len(every) > (page + 1) * PAGE else "",
-        all_of_them=address(root, "sessions", q=q, page=page),
-        back=address(root, "sessions", session=session, q=q, after=after),
+        all_of_them=all_of_them,
+        back=back,
     )
 
 
-def _found(memory: Kept, q: str, root: str) -> list[dict[str, Any]]:
-    found = []
-    for hit in memory.look().search(q, scope="sessions", limit=FOUND).hits:
-        if hit.message is not None:
-            link = address(root, "sessions", q=q, session=hit.message.session, after=max(0, hit.message.n - 4))
-            shown = marked(_around(hit.message.content, hit.matched), hit.matched)
-            found.append({"message": hit.message, "shown": shown, "link": f"{link}#n{hit.message.n}"})
-    return found
+def _opened(said: Sequence[Message], session: str, after: int) -> Message | None:
+    """Return the message that an address opens; without one, the first of its session, or of all."""
+    exact = (one for one in said if one.session == session and max(0, one.n - BEFORE) == after)
+    return next(exact, next((one for one in said if session in ("", one.session)), None))
 
 
-def _around(content: str, matched: Any) -> str:
-    """The part of a long message in which the first of the words stands."""
-    lowered = content.lower()
-    places = [place for word in matched if (place := lowered.find(word.lower())) >= 0]
-    start = max(0, min(places, default=0) - 80)
-    return ("…" if start else "") + content[start : start + 240]
+def _first(hits: list[dict[str, Any]], listed: Sequence[Session], q: str) -> tuple[str, int]:
+    """Return the session to open, and the message after which it begins: that of the first hit, or the newest one."""
+    for hit in hits:
+        return hit["message"].session, max(0, hit["message"].n - BEFORE)
+    return (listed[0].name, 0) if listed and not q else ("", 0)
+
+
+def _found(request: Request, memory: Kept, q: str, root: str, opened_at: tuple[str, int]) -> list[dict[str, Any]]:
+    """Return the messages that fit, with the part around the words; the opened one, or the first, is current."""
+    said = [hit.message for hit in memory.look().search(q, scope="sessions", limit=FOUND).hits if hit.message]
+    named = titles(request, memory, [one.session for one in said])
+    opened = _opened(said, *opened_at)
+    return [
+        {
+            "message": one,
+            "shown": found_in(one.content, marks_of(q), EXCERPT_CHARS),
+            "link": address(root, "sessions", q=q, session=one.session, after=max(0, one.n - BEFORE)) + f"#n{one.n}",
+            "title": words.cut(named.get(one.session, one.session), 40),
+            "is_current": one is opened,
+        }
+        for one in said
+    ]
 
 
 def _grouped(listed: "list[SessionOverview]", now: datetime, root: str, current: str) -> list[Any]:
@@ -95,8 +118,15 @@ def _grouped(listed: "list[SessionOverview]", now: datetime, root: str, current:
 
 def _title(session: Session, first_said: Message | None) -> str:
     """Return what a session is about: what its user said first."""
-    text = session.summary or session.name if first_said is None else " ".join(first_said.content.split())
-    return words.cut(text, TITLE_CHARS)
+    said = session.summary or session.name if first_said is None else first_said.content
+    return words.title(said, TITLE_CHARS)
+
+
+def titles(request: Request, memory: Kept, names: Sequence[str]) -> dict[str, str]:
+    """Return the titles of these sessions, as far as their conversations are known."""
+    overviews: Overviews = request.app.state.overviews
+    known = overviews.of(memory, memory.look().sessions_named(names))
+    return {one.session.name: _title(one.session, one.first_said) for one in known}
 
 
 def _talk(memory: Kept, key: Key, opened: "SessionPage", after: int, root: str, q: str) -> dict[str, Any]:

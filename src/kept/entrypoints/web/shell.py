@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kept import __version__
 from kept.entrypoints.http.doors import Doors
-from kept.entrypoints.http.keys import Key, Keys
+from kept.entrypoints.http.keys import Key
 from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import words
 from kept.memory import Kept
@@ -68,8 +68,27 @@ _environment = Environment(
     finalize=_shown,
 )
 _environment.globals.update(
-    family=words.family, sign=words.sign, age=words.age, day=words.day, hour=words.hour, done=words.done
+    family=words.family,
+    sign=words.sign,
+    age=words.age,
+    day=words.day,
+    hour=words.hour,
+    done=words.done,
+    tags_of=words.tags,
 )
+
+
+def wants_detail(request: Request) -> bool:
+    """Return True if the script of the page asks for the detail of a row alone."""
+    return request.headers.get("x-kept-part") == "detail"
+
+
+def draw_detail(request: Request, template: str, project: str, memory: Kept, **about: Any) -> Response:
+    """Draw the detail of a row without its list and the frame."""
+    shown = _environment.get_template(template).render(
+        root=root_of(project), now=now_of(memory), csrf=form_mark(request), notice=None, **about
+    )
+    return HTMLResponse(shown)
 
 
 def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key, **about: Any) -> Response:
@@ -87,6 +106,8 @@ def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key,
         projects=[doors.word_for(one, key) for one in doors.projects(key)],
         root=root_of(project),
         live=memory.look().live(),
+        last_event=memory.look().last_event(),
+        paused=memory.pauses.status(),
         due=request.app.state.inboxes.known(memory),
         samples=request.app.state.samples,
         version=__version__,
@@ -123,6 +144,7 @@ def draw_problem(problem: Mapping[str, Any], asked: str) -> str:
         title=WENT_WRONG.get(status, problem["title"]),
         status=status,
         asks_key=status == 401,
+        asked=asked,
         detail=problem["detail"],
         hint="" if "errors" in problem else hint,  # that one leads to the document of the API
         ways=ways,
@@ -131,8 +153,8 @@ def draw_problem(problem: Mapping[str, Any], asked: str) -> str:
 
 def form_mark(request: Request) -> str:
     """Return the value that every form of this server has for this browser, and that no other page can know."""
-    keys: Keys = request.app.state.keys
-    return hmac.new(keys.own.encode(), f"form of {request.state.caller}".encode(), "sha256").hexdigest()
+    visits: Visits = request.app.state.visits
+    return hmac.new(visits.secret.encode(), f"form of {request.state.caller}".encode(), "sha256").hexdigest()
 
 
 def root_of(project: str) -> str:
@@ -149,12 +171,6 @@ def address(root: str, view: str, **about: object) -> str:
 def now_of(memory: Kept) -> datetime:
     """The time by the clock of the memory."""
     return memory.look().now()
-
-
-def also_searched(asked: Iterable[str], query: str) -> list[str]:
-    """Return the first words that were searched for and that the query does not have."""
-    lowered = query.lower()
-    return [word for word in asked if word not in lowered][:8]
 
 
 def literal(asked: Iterable[str], query: str) -> list[str]:

@@ -3,18 +3,17 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.activity import Counts, by_local_day
-from kept.entrypoints.web.rows import find
-from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of
+from kept.entrypoints.web.activity import Activity, Counts, Overviews, by_local_day
+from kept.entrypoints.web.journal_lines import CHANGES, Journal, Wanted, read
+from kept.entrypoints.web.shell import LAST, address, draw_page, now_of, root_of
 from kept.memory import Kept
-from kept.model import Event
 
 if TYPE_CHECKING:
     from kept.memory.look import SessionOverview
@@ -22,28 +21,35 @@ if TYPE_CHECKING:
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 WRITES = frozenset(("remember", "revise", "strengthen", "promote", "extract"))
 HELPED = frozenset(("reinforce", "pin"))
-RAISED = HELPED | {"remember"}
 GONE = frozenset(("forget", "archive", "supersede", "expire", "evict", "demote"))
 DRAWN = {"write": WRITES, "reinf": HELPED, "forg": GONE}
 MARKS = ("sess", "write", "reinf", "forg")
+WhatName = Literal["", "written", "helped", "removed", "decided", "sessions"]
+MOST_SESSIONS = 100  # that the lanes show
 YEAR, SPAN, LANES = 364, 14, 8
 
 
 @router.get("/p/{project}/timeline")
 def timeline(
-    request: Request, project: str, memory: Opened, key: Asking, before: Annotated[int, Query(ge=0, le=LAST)] = 0
+    request: Request,
+    project: str,
+    memory: Opened,
+    key: Asking,
+    before: Annotated[int, Query(ge=0, le=LAST)] = 0,
+    who: Annotated[str, Query(max_length=200)] = "",
+    what: WhatName = "",
+    day: date | None = None,
 ) -> Response:
-    """What changed, by day, by agent and one by one."""
+    """Show all changes, by day, by agent and one by one."""
     now, root = now_of(memory), root_of(project)
-    counts = request.app.state.activity.of(memory)
+    activity: Activity = request.app.state.activity
+    counts = activity.of(memory)
     today = now.astimezone().date()
-    recalled = Counter({day: numbers.get("recalled", 0) for day, numbers in memory.look().days().items()})
-    maps = [
-        _map("writes", "Writes", by_local_day(counts, WRITES), today),
-        _map("recalls", "Recalls", recalled, today),
-        _map("feedback", "Reinforcements", by_local_day(counts, HELPED), today),
-    ]
-    events, older, newest = _events(memory, before)
+    wanted = Wanted(who=who, what=what, day=day)
+    journal = read(memory, request.app.state.shelves.of(memory), activity, wanted, before)
+    filters = {"who": who, "what": what, "day": "" if day is None else day.isoformat()}  # of the address
+    is_whole = not before and not any(filters.values())
+    maps = _maps(memory, counts, today) if is_whole else []
     return draw_page(
         request,
         "timeline",
@@ -53,15 +59,28 @@ def timeline(
         maps=maps,
         today=today,
         table=_weeks(maps, today),
-        lanes=_lanes(counts, memory, now),
-        feed=_feed(memory, events, now),
-        first=events[-1].seq if events else 0,
-        last=events[0].seq if events else 0,
-        older=address(root, "timeline", before=older),
-        has_older=older > 0,
-        newest=newest,
-        back=address(root, "timeline", before=before),
+        lanes=_lanes(request, counts, memory, now) if is_whole else {"rows": []},
+        feed=_feed(journal, now),
+        who=who,
+        what=what,
+        day_chosen=filters["day"],
+        whats=tuple(CHANGES),
+        actors=activity.actors(memory),
+        older=address(root, "timeline", **filters, before=journal.older),
+        has_older=journal.older > 0,
+        newest=is_whole,
+        is_filtered=any(filters.values()),
+        back=address(root, "timeline", **filters, before=before),
     )
+
+
+def _maps(memory: Kept, counts: Counts, today: date) -> list[dict[str, Any]]:
+    recalled = Counter({day: numbers.get("recalled", 0) for day, numbers in memory.look().days().items()})
+    return [
+        _map("writes", "Writes", by_local_day(counts, WRITES), today),
+        _map("recalls", "Recalls", recalled, today),
+        _map("feedback", "Reinforcements", by_local_day(counts, HELPED), today),
+    ]
 
 
 def _map(name: str, label: str, days: Counter[date], today: date) -> dict[str, Any]:
@@ -104,7 +123,8 @@ class Lanes:
             if (mark := _mark_of(action)) and hour >= self.begin:
                 about = f"{words.done(action)} {number}, {words.day(hour)}"
                 x = self._place(hour + timedelta(minutes=30))
-                self._add(actor, hour, number, {"mark": mark, "x": x, "about": about})
+                day = hour.astimezone().date().isoformat()
+                self._add(actor, hour, number, {"mark": mark, "x": x, "about": about, "day": day, "actor": actor})
 
     def add_sessions(self, sessions: "Iterable[SessionOverview]") -> None:
         for one in sessions:
@@ -124,7 +144,7 @@ class Lanes:
         return {
             "days": [self._day(number) for number in range(SPAN)],
             "width": round(100 / SPAN, 2),
-            "rows": [self._row(actor) for actor in busiest],
+            "rows": [self._row(actor) for actor in busiest] if self._says_something() else [],
             "hidden": max(0, len(self._sums) - LANES),
             "now": self._place(self.now),
             "table": [
@@ -133,6 +153,10 @@ class Lanes:
             ],
             "title": f"{self.begin.day} {self.begin:%b} to {self.today.day} {self.today:%b}, by agent",
         }
+
+    def _says_something(self) -> bool:
+        """Return True if several took part, or sessions were held: one who only writes is in the year above."""
+        return len(self._sums) > 1 or any(sums["sess"] for sums in self._sums.values())
 
     def _add(self, actor: str, at: datetime, number: int, mark: dict[str, Any]) -> None:
         self._marks[actor].append(mark)
@@ -156,10 +180,12 @@ class Lanes:
         }
 
 
-def _lanes(counts: Counts, memory: Kept, now: datetime) -> dict[str, Any]:
+def _lanes(request: Request, counts: Counts, memory: Kept, now: datetime) -> dict[str, Any]:
     lanes = Lanes(now)
     lanes.add_events(counts)
-    lanes.add_sessions(memory.look().overviews([one for one in memory.sessions() if one.started_at >= lanes.begin]))
+    overviews: Overviews = request.app.state.overviews
+    recent = memory.sessions(limit=MOST_SESSIONS, newest_first=True)
+    lanes.add_sessions(overviews.of(memory, [one for one in recent if one.started_at >= lanes.begin]))
     return lanes.drawn()
 
 
@@ -174,42 +200,8 @@ def _about(sums: Counter[str]) -> str:
     return ", ".join(said) or f"{sums['forg']:,} removed"
 
 
-def _events(memory: Kept, before: int) -> tuple[list[Event], int, bool]:
-    """Return a page of the journal, newest first; the number at which the older ones end; True for the first page."""
-    if before:  # numbers have no gaps
-        found = memory.look().events(after=max(0, before - 1 - PAGE), limit=min(PAGE, before - 1))[::-1]
-    else:
-        found = memory.look().events(newest_first=True, limit=PAGE)
-    return found, found[-1].seq if found and found[-1].seq > 1 else 0, not before
-
-
-def _feed(memory: Kept, events: list[Event], now: datetime) -> list[tuple[str, list[dict[str, Any]]]]:
+def _feed(journal: Journal, now: datetime) -> list[tuple[str, list[dict[str, Any]]]]:
     days: dict[str, list[dict[str, Any]]] = {}
-    for event in events:
-        days.setdefault(words.heading(event.at, now), []).append(_line(memory, event))
+    for line in journal.lines:
+        days.setdefault(words.heading(line["at"], now), []).append(line)
     return list(days.items())
-
-
-def _line(memory: Kept, event: Event) -> dict[str, Any]:
-    noun, _, name = event.subject.partition(":")
-    found = find(memory, event.subject) if not name and "-" in event.subject else None
-    about = _change(event, "" if found is None else words.cut(found.content, 140))
-    return {
-        "who": words.who(event.actor),
-        "action": words.done(event.action),
-        "at": event.at,
-        "ref": "" if found is None else found.ref,
-        "session": name if noun == "session" else "",
-        "about": about or (name if noun in ("task", "conflict", "alias") else ""),
-        "mood": "up" if event.action in RAISED else "bad" if event.action in GONE else "",
-    }
-
-
-def _change(event: Event, content: str) -> str:
-    """Say how an event changed the text or the feedback of a memory; otherwise return its text."""
-    changed = event.changed or {}
-    before, after = changed.get("content", (None, None))
-    if before and after:
-        return f"“{words.cut(str(before), 80)}” → “{words.cut(str(after), 80)}”"
-    before, after = changed.get("feedback", (None, None))
-    return content if before is None else f"feedback {before} → {after}, {content}"

@@ -1,5 +1,6 @@
 """Times, kinds, actions and reasons as a person reads them. Pure."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from math import exp, log
@@ -7,7 +8,8 @@ from math import exp, log
 from kept import worth
 from kept.memory.reasons import coverage_of
 from kept.memory.receipts import Explained
-from kept.model import Memory
+from kept.model import PROPOSAL, Memory
+from kept.text import without_delivered
 
 FAMILIES = {
     **dict.fromkeys(("decision", "architecture", "pattern", "convention", "preference"), "rule"),
@@ -53,7 +55,17 @@ _MOMENT_OF_EVENT = {
     "PreCompact": "compaction",
     "PostCompact": "compaction",
 }
-TRUSTS = {"user": "a person", "agent": "an agent", "tool": "a tool", "unknown": "an unknown source"}
+TRUSTS = {
+    "user": "a person",
+    "teammate": "a teammate",
+    "agent": "an agent",
+    "tool": "a tool",
+    "unknown": "an unknown source",
+}
+LIFETIMES = {"task": "of its task", "session": "of its session", "project": "of the project", "global": "everywhere"}
+_MARKUP = re.compile(r"<(\w[\w-]*)[^>]*>.*?</\1>|<[^>]*>|^\s*[-#>*]+\s", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
+_NO_TAG = re.compile(r"[/\\<>{}\[\]()`\"'=]|^-|\.\w{1,4}$")  # paths, flags and markup that a program took for tags
 PAST = {
     "remember": "remembered",
     "reinforce": "reinforced",
@@ -99,6 +111,11 @@ def sign(kind: str) -> str:
     return kind if kind in SIGNS else "tool_output" if kind in ("tool_output", "file_change") else "fact"
 
 
+def tags(memory: Memory) -> list[str]:
+    """The tags of a memory that a person would call tags."""
+    return [tag for tag in memory.tags if not _NO_TAG.search(tag) and tag != PROPOSAL]
+
+
 def section(name: str) -> tuple[str, str]:
     """The name of a briefing's section for a person, and its colour."""
     return SECTIONS.get(name, (name.capitalize(), "relevant"))
@@ -136,6 +153,13 @@ def age(at: datetime | None, now: datetime) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number of things: "1 memory", "2,000 memories"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def title(said: str, most: int) -> str:
+    """Name a conversation by its first sentence, without the markup of programs."""
+    plain = " ".join(_MARKUP.sub(" ", without_delivered(said)).split())
+    first = _SENTENCE_END.split(plain, maxsplit=1)[0] if plain else " ".join(said.split())
+    return cut(first, most)
 
 
 def cut(text: str, most: int) -> str:

@@ -4,7 +4,7 @@ One module a format; each has a function that turns the bytes of one file into w
 `memory.bringing` stores it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,11 +13,11 @@ from kept.exchange.importers.agent_engine import read_agent_engine
 from kept.exchange.importers.brain import read_brain
 from kept.exchange.importers.claude_mem import read_claude_mem
 from kept.exchange.importers.foreign import Brought
+from kept.exchange.importers.hosts import HOSTS, Host, reader_of
 from kept.exchange.importers.mem0 import read_mem0
 from kept.exchange.importers.notes import (
     read_agents_md,
     read_basic_memory,
-    read_claude_memory,
     read_markdown,
     read_openclaw,
 )
@@ -37,6 +37,8 @@ class Importer(Struct, frozen=True, kw_only=True):
     program: str
     read: Read
     patterns: tuple[str, ...] = ("*",)
+    others: tuple[str, ...] = ()  # files of the program that are read elsewhere, such as transcripts
+    owns_folder: bool = False  # everything in it is the program's, so that files left out are worth naming
     place: str = ""  # where the program keeps these files
     is_database: bool = False  # opened by its reader, of any size
     fits: Callable[[Path, bytes], bool] = lambda path, beginning: False
@@ -44,10 +46,19 @@ class Importer(Struct, frozen=True, kw_only=True):
 
     def files(self, path: Path) -> list[Path]:
         """The files of this format at a path: itself, or those below a folder, in order."""
-        if not path.is_dir():
-            return [path]
+        return self._matching(path, self.patterns) if path.is_dir() else [path]
+
+    def left_out(self, path: Path) -> list[str]:
+        """Return the names of the files in a folder of this program that are not read."""
+        if not self.owns_folder or not path.is_dir():
+            return []
+        read = {*self.files(path), *self._matching(path, self.others)}
+        return [file.relative_to(path).as_posix() for file in self._matching(path, ("**/*",)) if file not in read]
+
+    @staticmethod
+    def _matching(path: Path, patterns: Sequence[str]) -> list[Path]:
         found = set()
-        for pattern in self.patterns:
+        for pattern in patterns:
             for file in path.glob(pattern):
                 is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
                 if file.is_file() and (not is_hidden or "/." in f"/{pattern}"):  # a hidden one has to be named
@@ -65,9 +76,15 @@ def _named(*names: str) -> Callable[[Path, bytes], bool]:
     return lambda path, beginning: path.name in names
 
 
-def _is_claude_memory(path: Path, _beginning: bytes) -> bool:
-    return (
-        path.suffix == ".md" and path.parent.name == "memory" and "projects" in path.parts and ".claude" in path.parts
+def _of_host(host: Host) -> Importer:
+    """Return the format of the notes that an agent keeps itself."""
+    return Importer(
+        name=host.format,
+        program=host.title,
+        read=reader_of(host),
+        patterns=host.patterns,
+        fits=lambda path, beginning: path.suffix == ".md" and host.fits(path),
+        fits_folder=lambda folder: host.fits(folder / "NOTE.md"),
     )
 
 
@@ -77,16 +94,24 @@ def _is_openclaw(path: Path, _beginning: bytes) -> bool:
 
 # Tried in this order.
 IMPORTERS: tuple[Importer, ...] = (
+    *map(_of_host, HOSTS),
     Importer(
         name="praxis",
         program="Praxis",
         read=read_praxis,
-        patterns=("project.json", "memory/project.json", "sessions/*.memory.json", "memory/sessions/*.memory.json"),
+        owns_folder=True,
+        patterns=tuple(
+            f"{folder}{name}"
+            for folder in ("", "memory/")
+            for name in ("project.json", "project.json.bak", "sessions/*.memory.json")
+        ),
         fits=lambda path, beginning: (
             _json_with(b"entries", b"version")(path, beginning)
             or _json_with(b"sessionId", b"findings")(path, beginning)
         ),
-        fits_folder=lambda folder: any((folder / name).is_file() for name in ("project.json", "memory/project.json")),
+        fits_folder=lambda folder: any(
+            (folder / name).is_file() for name in ("project.json", "memory/project.json", "memory/project.json.bak")
+        ),
     ),
     Importer(
         name="agent-engine",
@@ -99,6 +124,7 @@ IMPORTERS: tuple[Importer, ...] = (
         name="brain",
         program="Brain",
         read=read_brain,
+        owns_folder=True,
         patterns=(
             "MEMORY.md",
             "*/MEMORY.md",
@@ -107,6 +133,7 @@ IMPORTERS: tuple[Importer, ...] = (
             "**/tasks.json",
             "**/.agent/tasks/tasks.json",
         ),
+        others=("*/sessions/*", "**/sessions/*.jsonl"),
         fits=lambda path, beginning: (
             _json_with(b"sourceFile", b"confidence")(path, beginning)
             or _json_with(b"tasks", b"status")(path, beginning)
@@ -154,15 +181,6 @@ IMPORTERS: tuple[Importer, ...] = (
         fits_folder=lambda folder: (folder / ".basic-memory").exists(),
     ),
     Importer(
-        name="claude-memory",
-        program="Claude Code",
-        read=read_claude_memory,
-        patterns=("*.md",),
-        place="~/.claude/projects/{slug}/memory",
-        fits=_is_claude_memory,
-        fits_folder=lambda folder: folder.name == "memory" and ".claude" in folder.parts,
-    ),
-    Importer(
         name="agents-md",
         program="coding agents",
         read=read_agents_md,
@@ -173,6 +191,7 @@ IMPORTERS: tuple[Importer, ...] = (
         name="openclaw",
         program="OpenClaw",
         read=read_openclaw,
+        owns_folder=True,
         patterns=("MEMORY.md", "memory/*.md", "USER.md"),
         place="~/.openclaw/workspace",
         fits=_is_openclaw,

@@ -1,6 +1,7 @@
 """agent_engine (D4, D13): `memory.json`, the ContextItems of a project, of a task or of global memory.
 
-Rule: the text of an item is the word of its kind in the payload, such as `payload.decision`.
+Rule: the text of an item is the word of its kind in the payload, such as `payload.decision`; of a failure, the message
+of the error and the lesson.
 """
 
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ def _content(payload: Any) -> str:
     if isinstance(payload, str):
         return payload
     said = text_in(payload, *_TEXTS)
+    message = text_in(payload.get("failure"), "message") if isinstance(payload, dict) else ""
+    said = f"{message}: {said}" if message and said else said or message
     return said or (msgspec.json.encode(payload).decode() if isinstance(payload, dict) and payload else "")
 
 
@@ -70,6 +73,13 @@ def _statements(path: Path, item: dict[str, Any], content: str) -> Iterator[Brou
             importance=number_in(item.get("importance"), 0, 1),
             source=Source(origin="import", task=where[1] if is_task else None, file=path.name),
             created_at=moment_in(item.get("timestamp")),
-            data={"failure": payload["failure"]} if "failure" in payload else None,
+            data=_failure(payload),
         )
         yield BroughtStatement(draft=draft, id=text_in(item, "context_item_id"))
+
+
+def _failure(payload: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the signature of a failure as it was, and its lesson."""
+    if "failure" not in payload:
+        return None
+    return {"failure": payload["failure"], "lesson": text_in(payload, "lesson")}

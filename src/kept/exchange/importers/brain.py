@@ -1,6 +1,6 @@
 """Brain's layout (B20): `<agent>/MEMORY.md`, `items.json`, `tasks.json`. Its sessions are read as transcripts.
 
-Rule: the folder of a MEMORY.md names the agent whose memory it is.
+Rule: the folder of a MEMORY.md names the agent whose memory it is, and items stay items, cited and with their ids.
 """
 
 from collections.abc import Iterator
@@ -20,11 +20,13 @@ from kept.exchange.importers.foreign import (
     text_in,
 )
 from kept.exchange.importers.notes import read_markdown
-from kept.model import Draft, Source, Task, TaskState, replace
+from kept.exchange.items import ITEM_TYPES
+from kept.exchange.memory_md import content_of
+from kept.model import ITEM, Draft, Source, Task, TaskState, replace
 
 STATES = get_args(TaskState)
 ENDS = ("done", "failed", "cancelled")
-ITEM_TYPES = ("entity", "claim", "task", "decision", "note")
+NO_AGENT = "agent"  # the folder of memories without an agent
 
 
 def read_brain(path: Path, data: bytes) -> Brought:
@@ -41,13 +43,16 @@ def read_brain(path: Path, data: bytes) -> Brought:
 
 def _read_memory(path: Path, data: bytes) -> Brought:
     brought = read_markdown(path, data)
-    agent = path.parent.name if path.parent.name not in ("", ".", "memory") else None
-    statements = []
-    for statement in brought.statements:
-        source = replace(statement.draft.source or Source(), agent=agent)
-        statements.append(replace(statement, draft=replace(statement.draft, source=source)))
-    brought.statements = statements
+    agent = path.parent.name if path.parent.name not in ("", ".", "memory", NO_AGENT) else None
+    brought.statements = [_of_agent(statement, agent) for statement in brought.statements]
     return brought
+
+
+def _of_agent(statement: BroughtStatement, agent: str | None) -> BroughtStatement:
+    source = replace(statement.draft.source or Source(), agent=agent)
+    return replace(
+        statement, draft=replace(statement.draft, source=source, content=content_of(statement.draft.content))
+    )
 
 
 def _read_items(path: Path, items: list[Any]) -> Brought:
@@ -61,23 +66,28 @@ def _read_items(path: Path, items: list[Any]) -> Brought:
 
 
 def _statements(path: Path, item: dict[str, Any], content: str) -> Iterator[BroughtStatement]:
-    title, type, line = text_in(item, "title"), text_in(item, "type"), item.get("lineNumber")
+    id, type, line = text_in(item, "id"), text_in(item, "type"), item.get("lineNumber")
     source = Source(
         origin="import",
         file=text_in(item, "sourceFile")[:500] or path.name,
         line=line if isinstance(line, int) and line > 0 else None,
     )
-    for part in pieces(f"{title}: {content}" if title and title not in content else content):
+    for part in pieces(content):
         draft = Draft(
             content=part,
             kind=type or "fact",
+            scope="items",
+            item_type=type if type in ITEM_TYPES else "note",
+            title=text_in(item, "title")[:500] or None,
             files=names_in([text_in(item, "sourceFile")]),
             confidence=number_in(item.get("confidence"), 0, 1) or 1.0,
+            trust="tool",
             source=source,
-            tags=(type,) if type in ITEM_TYPES else (),
+            data={ITEM: id[:200]} if id else None,
             created_at=moment_in(item.get("extractedAt")),
         )
-        yield BroughtStatement(draft=draft, id=text_in(item, "id"))
+        yield BroughtStatement(draft=draft, id=id)
+        id = ""  # of the first part alone
 
 
 def _read_tasks(path: Path, tasks: list[Any]) -> Brought:

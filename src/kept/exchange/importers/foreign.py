@@ -1,7 +1,7 @@
 """What a reader of foreign files gives back, and what the readers share.
 
 Rule: a reader changes nothing and stores nothing; what it cannot read is an InvalidInput for a file, and a sentence in
-`unread` for a part of one.
+`unread` for a part of one. Parts that it leaves out on purpose are named in `left_out`.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from kept.errors import InvalidInput
+from kept.exchange.importers.dialogues import Dialogue
 from kept.model import ConflictType, Draft, Status, Task
 
 CONTENT_CHARS = 500  # of a memory; a longer text is split at sentences
@@ -23,8 +24,10 @@ class BroughtStatement(Struct, frozen=True, kw_only=True):
 
     draft: Draft
     id: str = ""
+    uid: str | None = None  # a UUID that it had elsewhere, and keeps
     status: Status | None = None
     project: str = ""  # where the other program keeps several in one place
+    belongs: str = ""  # the directory of its project, or the name that the other program makes of that
     use_count: int = 0
     last_used_at: datetime | None = None
 
@@ -46,10 +49,24 @@ class Brought(Struct, kw_only=True):
     tasks: list[Task] = []
     aliases: dict[str, tuple[str, ...]] = {}
     disagreements: list[ForeignConflict] = []
+    dialogues: list[Dialogue] = []
+    settings: dict[str, str] = {}
     unread: list[str] = []
+    left_out: list[str] = []  # on purpose, a sentence each
 
     def __bool__(self) -> bool:
-        return bool(self.statements or self.tasks or self.aliases)
+        return bool(self.statements or self.tasks or self.aliases or self.dialogues)
+
+    def add(self, other: "Brought") -> None:
+        """Add everything that another file brings."""
+        self.statements += other.statements
+        self.tasks += other.tasks
+        self.aliases |= other.aliases
+        self.disagreements += other.disagreements
+        self.dialogues += other.dialogues
+        self.settings |= other.settings
+        self.unread += other.unread
+        self.left_out += other.left_out
 
 
 def decoded(path: Path, data: bytes) -> str:

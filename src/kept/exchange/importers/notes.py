@@ -1,16 +1,29 @@
-"""Markdown as statements: notes of OpenClaw, of Claude Code and its kind, of basic-memory, and of people.
+"""Markdown as statements: notes of OpenClaw, of basic-memory, and of people; CLAUDE.md and its like.
 
-Every list item and every paragraph is one statement; the headings above it say of what kind it is, a date in a
-heading, in front of the item or in the name of the file says when it was written. Rule: words are kept as they are.
+Every list item, every paragraph and every row of a table is one statement; the headings above it say of what kind it
+is, a date in a heading, in front of the item or in the name of the file says when it was written. A dialogue of user
+and assistant is a transcript, and no statement. Rule: words are kept as they are; marks such as `>` go.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from kept.exchange.importers.foreign import Brought, BroughtStatement, decoded, moment_in, names_in, pieces
+from msgspec import Struct
+
+from kept.exchange.agents_md import without_block
+from kept.exchange.importers.dialogues import Dialogue, Turn, without_dialogues
+from kept.exchange.importers.foreign import (
+    CONTENT_CHARS,
+    Brought,
+    BroughtStatement,
+    decoded,
+    moment_in,
+    names_in,
+    pieces,
+)
 from kept.model import Draft, Origin, Source, Trust
 
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -28,8 +41,19 @@ _HASHTAG = re.compile(r"(?:^|\s)#([A-Za-z][\w/-]{1,60})")
 _CATEGORY = re.compile(r"^\[([A-Za-z][\w -]{0,30})\]\s+")
 _LINK = re.compile(r"\[\[([^\]|#]{1,200})(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
 
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]{1,500})(?<=\S)\*\*(?!\w)")
+_QUOTE = re.compile(r"^\s*>+ ?")
+_SESSION_HEADER = re.compile(r"(?:session(?: key| id)?|source|channel)\s*:\s*\S", re.IGNORECASE)
+# Headings that name a page or a day, and no subject.
+_NO_SUBJECT = re.compile(
+    r"(?:agent |long[- ]term |daily |my )?(?:memory|memories|notes?|log|journal|misc\w*|general|index|context)\b"
+    r"|(?:session|conversation)\b|project context\b|.*\d{4}-\d{2}-\d{2}|memory\.md$",
+    re.IGNORECASE,
+)
+
 # A word in a heading, or a category of a note → the kind of what stands below it; the first that fits.
 _KINDS = (
+    (("session summar",), "summary"),
     (("decision", "decided", "chose"), "decision"),
     (("preference", "likes", "about the user", "user profile", "feedback"), "preference"),
     (("convention", "rule", "style", "guideline", "instruction", "standard", "workflow", "command"), "convention"),
@@ -42,6 +66,19 @@ _KINDS = (
 )
 
 
+class NoteStyle(Struct, frozen=True, kw_only=True):
+    """How the notes of a program are read: where they come from, and which kind they are without a heading.
+
+    `has_subjects`: a heading that names no kind is the subject of the notes below it, and their tag.
+    """
+
+    origin: Origin = "import"
+    kind: str = "fact"
+    trust: Trust | None = None
+    is_plain: bool = False  # marks for bold text are dropped
+    has_subjects: bool = False
+
+
 class Note(NamedTuple):
     """One statement of a text: where it begins, the headings above it, and its words."""
 
@@ -52,78 +89,121 @@ class Note(NamedTuple):
 
 def read_openclaw(path: Path, data: bytes) -> Brought:
     """A16: MEMORY.md and memory/*.md as discrete memories of origin migration."""
-    return _read(path, data, origin="migration", kind="fact")
-
-
-def read_claude_memory(path: Path, data: bytes) -> Brought:
-    """A file of Claude Code's own memory; its front matter says what it is about."""
-    return _read(path, data, origin="import", kind="fact")
+    return _read(path, data, NoteStyle(origin="migration", is_plain=True, has_subjects=True))
 
 
 def read_agents_md(path: Path, data: bytes) -> Brought:
     """CLAUDE.md, AGENTS.md and their like: a file of a repository, which anybody may have written."""
-    return _read(path, data, origin="import", kind="convention", trust="unknown")
+    return _read(path, data, NoteStyle(kind="convention", trust="unknown"))
 
 
 def read_basic_memory(path: Path, data: bytes) -> Brought:
     """A note with observations (`- [category] text #tag`); relations to other notes become tags."""
-    return _read(path, data, origin="import", kind="fact")
+    return _read(path, data, NoteStyle())
 
 
 def read_markdown(path: Path, data: bytes) -> Brought:
     """Any note."""
-    return _read(path, data, origin="import", kind="fact")
+    return _read(path, data, NoteStyle(is_plain=True))
 
 
-def _read(path: Path, data: bytes, *, origin: Origin, kind: str, trust: Trust | None = None) -> Brought:
-    text = decoded(path, data)
-    about, body, first_line = front_matter(text)
-    of_file = moment_in(about.get("created") or about.get("date")) or _date_in(path.stem)
-    title = about.get("title") or about.get("name") or ""
-    tags = tuple(tag.lstrip("#") for tag in names_in(about.get("tags", "").strip("[]").replace('"', "").split(",")))
-    brought = Brought(statements=[], unread=[])
-    if description := about.get("description"):
-        note = Note(1, (title,), description)
-        brought.statements += _statements(note, path, kind, origin, trust, of_file, tags, title)
-    # A note that `kept export --format obsidian` wrote has links below its text.
-    is_exported = {"uid", "ref", "kind"} <= about.keys()
-    for note in notes(body, first_line):
-        if is_exported and _RELATION.fullmatch(note.content):
-            continue
-        brought.statements += _statements(note, path, kind, origin, trust, of_file, tags, title)
+class _Page(Struct, frozen=True, kw_only=True):
+    """What holds for all notes of a file."""
+
+    path: Path
+    style: NoteStyle
+    at: datetime | None = None
+    tags: tuple[str, ...] = ()
+    title: str = ""
+
+
+def _read(path: Path, data: bytes, style: NoteStyle) -> Brought:
+    about, body, first_line = front_matter(without_block(decoded(path, data)))
+    page = _page(path, about, style)
+    body, turns = without_dialogues(body, first_line)
+    header: list[Note] = []
+    brought = Brought(statements=[], left_out=[], dialogues=[])
+    for note in _notes_of(about, body, first_line):
+        if style.has_subjects and _is_session_header(note):
+            header.append(note)
+        else:
+            _add(brought, page, note)
+    if header:
+        brought.left_out.append(f"{path.name}: the header of a session")
+    if turns:
+        brought.dialogues.append(_dialogue(path, turns, header, page.at or _date_in(body[:200])))
     return brought
 
 
-def _statements(
-    note: Note,
-    path: Path,
-    kind: str,
-    origin: Origin,
-    trust: Trust | None,
-    of_file: datetime | None,
-    tags: tuple[str, ...],
-    title: str,
-) -> Iterator[BroughtStatement]:
-    content, at = _dated(note, of_file)
+def _notes_of(about: Mapping[str, str], body: str, first_line: int) -> Iterator[Note]:
+    """Yield the notes of a page. One that `kept export --format obsidian` wrote has links below its text."""
+    is_exported = {"uid", "ref", "kind"} <= about.keys()
+    if description := about.get("description"):
+        yield Note(1, (about.get("title") or about.get("name") or "",), description)
+    for note in notes(body, first_line):
+        if not (is_exported and _RELATION.fullmatch(note.content)):
+            yield note
+
+
+def _page(path: Path, about: Mapping[str, str], style: NoteStyle) -> _Page:
+    tags = tuple(tag.lstrip("#") for tag in names_in(about.get("tags", "").strip("[]").replace('"', "").split(",")))
+    at = moment_in(about.get("created") or about.get("date")) or _date_in(path.stem)
+    return _Page(path=path, style=style, at=at, tags=tags, title=about.get("title") or about.get("name") or "")
+
+
+def _add(brought: Brought, page: _Page, note: Note) -> None:
+    found = list(_statements(note, page))
+    brought.statements += found
+    brought.left_out += [] if found else [f"{page.path.name}:{note.line} says nothing by itself"]
+
+
+def _is_session_header(note: Note) -> bool:
+    """Return True for a line that OpenClaw writes above the notes of a session: its key, its id, its source."""
+    of_session = note.headings[-1:] and note.headings[-1].lower().startswith("session")
+    return bool(of_session) and _SESSION_HEADER.match(plain(note.content)) is not None
+
+
+def _dialogue(path: Path, turns: Sequence[Turn], header: Sequence[Note], at: datetime | None) -> Dialogue:
+    lines = [plain(note.content) for note in header]
+    ids = (line.partition(":")[2].strip() for line in lines if line.lower().startswith("session id"))
+    return Dialogue(session=next(ids, "") or path.stem, turns=tuple(turns), at=at)
+
+
+def plain(content: str) -> str:
+    """Return a note without marks for bold text."""
+    return _BOLD.sub(lambda bold: bold[1], content)
+
+
+def _statements(note: Note, page: _Page) -> Iterator[BroughtStatement]:
+    content, at = _dated(note, page.at)
     category = _CATEGORY.match(content)
     if category:
         content = content[category.end() :]
     if _ONLY_LINK.fullmatch(content.strip()):
         return  # an index, or a table of contents: it says nothing by itself
     content = _LINK.sub(lambda link: link[1], _BLOCK_ID.sub("", content)).strip()
-    found = (*tags, *_HASHTAG.findall(content))
-    labels = (category[1],) if category else (*reversed(note.headings), title)
-    source = Source(origin=origin, file=str(path)[-500:], line=note.line)
-    for part in filter(_says_something, pieces(content)):
+    content = plain(content) if page.style.is_plain else content
+    labels = (category[1],) if category else (*reversed(note.headings), page.title)
+    subject = _subject(note.headings) if page.style.has_subjects else ""
+    lead = f"{subject}: " if subject and subject.lower() not in content.lower() else ""
+    found = (*page.tags, *_HASHTAG.findall(content), *names_in([subject]))
+    source = Source(origin=page.style.origin, file=str(page.path)[-500:], line=note.line)
+    for part in filter(_says_something, pieces(content, CONTENT_CHARS - len(lead))):
         draft = Draft(
-            content=part,
-            kind=_kind(labels, kind),
+            content=lead + part,
+            kind=_kind(labels, page.style.kind),
             tags=tuple(dict.fromkeys(found))[:50],
             source=source,
-            trust=trust,
+            trust=page.style.trust,
             created_at=at,
         )
         yield BroughtStatement(draft=draft)
+
+
+def _subject(headings: Sequence[str]) -> str:
+    """Return the nearest heading that names neither a kind nor a page nor a day; "" if none does."""
+    named = (plain(one).strip(" :") for one in reversed(headings))
+    return next((one[:100] for one in named if one and not _NO_SUBJECT.match(one) and not _kind((one,), "")), "")
 
 
 def _dated(note: Note, of_file: datetime | None) -> tuple[str, datetime | None]:
@@ -159,6 +239,7 @@ class _Reading:
         self._block: list[str] = []
         self._began = 0
         self._fence = ""
+        self._columns: list[str] = []  # the names of the columns of a table
 
     def take(self, number: int, line: str) -> Iterator[Note]:
         if self._fence:
@@ -172,8 +253,11 @@ class _Reading:
             yield from self.flush()
             self._parents.clear()
             self._headings = [*_above(self._headings, len(heading[1])), (len(heading[1]), heading[2])]
+        elif self._is_below_head(line):
+            self._columns = _cells(self._block.pop())
         elif _is_break(line):
             yield from self.flush()
+            self._columns = []
         elif item := _ITEM.match(line):
             yield from self.flush()
             indent = len(item[1].expandtabs(4))
@@ -185,10 +269,16 @@ class _Reading:
     def _take_text(self, number: int, line: str) -> Iterator[Note]:
         if line.lstrip().startswith("|"):
             yield from self.flush()
-            line = " | ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
+            line = _row(_cells(line), self._columns)
+        if self._block and _is_quoted(line) != _is_quoted(self._block[-1]):
+            yield from self.flush()
         if not self._block and not line.startswith((" ", "\t")):
             self._parents.clear()
         self._append(number, line)
+
+    def _is_below_head(self, line: str) -> bool:
+        """Return True for the rule below the first row of a table."""
+        return len(self._block) == 1 and " | " in self._block[0] and "|" in line and bool(_TABLE_RULE.match(line))
 
     def _append(self, number: int, line: str) -> None:
         self._began = self._began if self._block else number
@@ -196,14 +286,36 @@ class _Reading:
 
     def flush(self) -> Iterator[Note]:
         """The note of the lines so far. A list item that only leads to those below it is none by itself."""
-        has_code = any("```" in line for line in self._block)
-        content = ("\n".join(self._block) if has_code else " ".join(map(str.strip, self._block))).strip()
+        content = _joined(self._block)
         self._block.clear()
         leads = [parent for _, parent in self._parents if parent.endswith(":")]
         is_lead = bool(leads) and leads[-1] == content == self._parents[-1][1]
         if content and not is_lead:
             said = " ".join([*(one for one in leads if one != content), content])
             yield Note(self._began, tuple(title for _, title in self._headings), said)
+
+
+def _joined(block: list[str]) -> str:
+    """Return the lines of a note as one text, without quotation marks; code keeps its lines."""
+    has_code = any("```" in line for line in block)
+    lines = [_QUOTE.sub("", line) for line in block] if all(map(_is_quoted, block)) else block
+    return ("\n".join(lines) if has_code else " ".join(map(str.strip, lines))).strip()
+
+
+def _is_quoted(line: str) -> bool:
+    return line.lstrip().startswith(">")
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _row(cells: list[str], columns: list[str]) -> str:
+    """Return a row of a table as text: each value behind the name of its column."""
+    if len(cells) != len(columns):
+        return " | ".join(cells)
+    named = (f"{column}: {cell}" if column else cell for column, cell in zip(columns, cells, strict=True) if cell)
+    return "; ".join(named)
 
 
 def _above(levels: list[tuple[int, str]], level: int) -> list[tuple[int, str]]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kept.memory.verbs import sessions as sessions
     from kept.memory.verbs import switches as switches
     from kept.memory.verbs import tasks as tasks
+    from kept.memory.verbs import team as team
     from kept.memory.verbs import upkeep as upkeep
     from kept.memory.verbs import views as views
     from kept.memory.verbs.declare import AnyVerb, Verb
@@ -61,6 +62,7 @@ TOPICS = (
     "knowledge",
     "views",
     "exchange",
+    "team",
     "upkeep",
 )
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from kept.memory import brief
+from kept.memory import brief, past
 from kept.memory.context import Context
 from kept.memory.session_summary import still_told as still_told
 from kept.memory.share import SHARE_TOKENS, Shared
@@ -75,7 +75,9 @@ def briefing(context: Context, asked: Brief) -> Briefing:
         floor=asked.floor,
         as_of=asked.as_of,
     )
-    return brief.briefing(context, request, on_new_session=_finish_the_last, still_told=still_told)
+    return brief.briefing(
+        context, request, on_new_session=_finish_the_last, still_told=still_told, back_at=past.back_at
+    )
 
 
 def _finish_the_last(context: Context, session: str) -> None:

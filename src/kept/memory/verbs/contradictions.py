@@ -38,7 +38,11 @@ class Decide(Struct, frozen=True, kw_only=True):
 
     decisions: Annotated[
         tuple[str, ...],
-        about("keep:42, archive:43, forget:44, supersede:45=46 or promote:47.", one="decision", metavar="DECISION"),
+        about(
+            "keep:42, archive:43, wrong:48, forget:44, supersede:45=46 or promote:47.",
+            one="decision",
+            metavar="DECISION",
+        ),
     ] = ()
     given: Annotated[Any, PYTHON_ONLY] = ()
 

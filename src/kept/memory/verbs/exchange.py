@@ -44,6 +44,7 @@ class ExportTo(Struct, frozen=True, kw_only=True):
         | None
     ) = None
     with_forgotten: Annotated[bool, about("Forgotten memories as well.")] = False
+    sessions: Annotated[bool, about("praxis: FILE is a new folder, with the findings of each session as well.")] = False
 
 
 class ImportFrom(Struct, frozen=True, kw_only=True):
@@ -102,7 +103,7 @@ def export_to(context: Context, asked: ExportTo) -> Exported:
     target = Path(asked.target)
     format = export_format(asked.target) if asked.format is None else asked.format
     if format in transfer.EXPORTERS:
-        return transfer.export_as(context, target, format)
+        return transfer.export_as(context, target, format, sessions=asked.sessions)
     if format != "kept":
         known = ", ".join(("kept", *transfer.EXPORTERS))
         raise InvalidInput(f"Unknown format {format!r}.", hint=f"Choose one of {known}.")

@@ -1,9 +1,12 @@
 """How an argument is described, and the arguments that several verbs share."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
+
+from kept.errors import InvalidInput
 
 MOST_LISTED = 2_147_483_647  # the largest whole number of every storage
 MAX_NAME_CHARS = 500
@@ -35,6 +38,36 @@ def about(
 
 
 PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: no other door has such an argument
+
+OWN_DATA = frozenset(
+    "also check sort signals sessions agents rules stage judged quarantined promoted_from signature value".split()
+)  # names that Kept uses in the data of a memory; others begin with `kept_`
+
+
+def given_data(data: object) -> dict[str, Any] | None:
+    """Return the data that a program stores with a memory. Raises InvalidInput for names that Kept uses itself."""
+    if data is None:
+        return None
+    if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
+        raise InvalidInput(f"data must be a dictionary with names, not {type(data).__name__}.")
+    if own := sorted(name for name in data if name in OWN_DATA or name.startswith("kept_")):
+        raise InvalidInput(
+            f"data must not have {own[0]!r}: Kept uses this name itself.", hint="Put your data under another name."
+        )
+    return dict(data)
+
+
+def data_filter(data: object) -> dict[str, Any] | None:
+    """Return values to look for in the data of memories. Raises InvalidInput for anything but a flat dictionary."""
+    wanted = given_data(data)
+    for name, value in (wanted or {}).items():
+        if not isinstance(value, str | int | float | bool):
+            raise InvalidInput(
+                f"data can be searched for a string, a number or a truth value; {name!r} is {type(value).__name__}.",
+                hint="Store the value under a name of its own.",
+            )
+    return wanted
+
 
 Ref = Annotated[int | str, about("The N of [id:N].", metavar="REF")]
 Text = Annotated[str, about("The text.", metavar="TEXT", is_text=True, longest=MAX_TEXT_CHARS)]

@@ -23,7 +23,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     list: Annotated[str, about("The code of the list.", metavar="CODE", is_named=True)]
     keep: Annotated[tuple[int, ...], about("True and worth telling.", metavar="NUMBER")] = ()
     drop: Annotated[tuple[int, ...], about("Done, overruled or of no use.", metavar="NUMBER")] = ()
-    wrong: Annotated[tuple[int, ...], about("False: it is refused if it comes back.", metavar="NUMBER")] = ()
+    wrong: Annotated[tuple[int, ...], about("False: refused if it comes back.", metavar="NUMBER")] = ()
     rewrite: Annotated[dict[str, str], about("Number: a better statement.", metavar="NUMBER=TEXT")] = {}
     add: Annotated[
         tuple[Addition, ...], about("Missing statements: content, kind, files, replaces (numbers).", metavar="JSON")

@@ -5,11 +5,15 @@ from typing import Annotated, Any
 from msgspec import Struct
 
 from kept.memory import read, status, undo
-from kept.memory.context import Context, Events, Memories
-from kept.memory.read import ListStatus
+from kept.memory.context import Context, Events
+from kept.memory.read import ListStatus, Page
+from kept.memory.read import count as count
+from kept.memory.read import every as every
+from kept.memory.read import is_there as is_there
 from kept.memory.verbs.declare import Returns, Tool, Verb
-from kept.memory.verbs.fields import AboutFiles, Agent, Kinds, Limit, Ref, Tags, about
+from kept.memory.verbs.fields import PYTHON_ONLY, AboutFiles, Agent, Kinds, Limit, Ref, Tags, about, data_filter
 from kept.model import Event, Memory, Tier, Trust
+from kept.recall import in_any_case
 
 
 class Get(Struct, frozen=True, kw_only=True):
@@ -29,6 +33,7 @@ class ListMemories(Struct, frozen=True, kw_only=True):
     agent: Agent = None
     session: Annotated[str, about("Only from this session.", metavar="SESSION")] | None = None
     status: Annotated[ListStatus, about("Only with this status.")] | None = None
+    data: Annotated[Any, PYTHON_ONLY] = None  # a dictionary: only memories with these values
     limit: Limit = 50
     after: Annotated[int | str, about("The last id of the page before.", metavar="REF")] | None = None
 
@@ -55,15 +60,21 @@ def get(context: Context, asked: Get) -> Memory:
     return read.get(context, asked.ref, forgotten=asked.forgotten)
 
 
-def list_memories(context: Context, asked: ListMemories) -> Memories:
+def list_memories(context: Context, asked: ListMemories) -> Page:
     """Return a page of memories, newest first."""
-    named = {"kinds": asked.kinds, "tags": asked.tags, "files": asked.files, "trusts": asked.trusts}
+    named = {
+        "kinds": asked.kinds,
+        "tags_of_any_case": in_any_case(asked.tags),
+        "files": asked.files,
+        "trusts": asked.trusts,
+    }
     return read.list_memories(
         context,
         named,
         status=asked.status,
         agent=asked.agent,
         session=asked.session,
+        data=data_filter(asked.data),
         limit=asked.limit,
         after=asked.after,
     )

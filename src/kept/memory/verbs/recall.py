@@ -1,15 +1,28 @@
 """Recall, and why it answered so."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.memory import everywhere, read, receipts
+from kept.memory import endings, everywhere, past, read, receipts
 from kept.memory.context import Context
 from kept.memory.receipts import Explained
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Agent, AsOf, FilesAtHand, FloorName, Kinds, Query, Since, Tags, Until, about
+from kept.memory.verbs.fields import (
+    PYTHON_ONLY,
+    Agent,
+    AsOf,
+    FilesAtHand,
+    FloorName,
+    Kinds,
+    Query,
+    Since,
+    Tags,
+    Until,
+    about,
+    data_filter,
+)
 from kept.model import Recalled
 from kept.recall import MOST_HITS, RecallScope, Request
 from kept.tables import PROFILES
@@ -33,6 +46,7 @@ class Recall(Struct, frozen=True, kw_only=True):
         | None
     ) = None
     floor: FloorName | None = None
+    data: Annotated[Any, PYTHON_ONLY] = None  # a dictionary: only memories with these values
     follow: Annotated[bool, about("Add memories recalled together with the hits before.")] = False
     by: Annotated[Literal["message", "session"], about("In scope sessions: each message, or each session once.")] = (
         "message"
@@ -62,6 +76,7 @@ def recall(context: Context, asked: Recall) -> Recalled:
         floor=asked.floor,
         kinds=asked.kinds,
         tags=asked.tags,
+        data=data_filter(asked.data),
         files=asked.files,
         since=asked.since,
         until=asked.until,
@@ -77,8 +92,14 @@ def recall(context: Context, asked: Recall) -> Recalled:
             "as_of and follow cannot be combined: the journal does not say what was recalled together.",
             hint="Leave out one of them.",
         )
-    ask = everywhere.recall if asked.all_projects else read.recall
-    return ask(context, request, as_of=asked.as_of)
+    is_past = asked.as_of is not None
+    if asked.all_projects:
+        recalled = everywhere.recall(context, request, as_of=asked.as_of)
+    elif asked.as_of is not None:
+        recalled = past.recall(context, request, asked.as_of)
+    else:
+        recalled = read.recall(context, request)
+    return endings.dated(context, recalled, is_past=is_past) if is_past or asked.scope == "archive" else recalled
 
 
 def why(context: Context, asked: Why) -> Explained:

@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
+from kept.errors import InvalidInput
 from kept.memory import write
 from kept.memory.context import Context, Receipts
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import PYTHON_ONLY, Text, about
-from kept.model import Draft, Receipt, Tier, replace
+from kept.memory.verbs.fields import PYTHON_ONLY, Text, about, given_data
+from kept.model import Draft, Receipt, Source, Tier, replace
 
 # Of the kinds that Kept knows, those that people and agents should choose from; extraction writes the others.
 TOLD_KINDS = (
@@ -49,6 +50,7 @@ class Remember(Struct, frozen=True, kw_only=True):
     session: Annotated[str, about("The session it comes from.", metavar="SESSION")] | None = None
     key: Annotated[str, about("Repeating a call with the same key stores nothing twice.", metavar="KEY")] | None = None
     source: Annotated[Any, PYTHON_ONLY] = None  # a kept.Source
+    data: Annotated[Any, PYTHON_ONLY] = None  # a dictionary
 
 
 class RememberMany(Struct, frozen=True, kw_only=True):
@@ -59,7 +61,7 @@ class RememberMany(Struct, frozen=True, kw_only=True):
 
 def remember(context: Context, asked: Remember) -> Receipt:
     """Store one statement."""
-    source = asked.source
+    source = _checked_source(asked.source)
     if asked.session is not None:
         source = replace(source or context.source(), session=asked.session)
     draft = Draft(
@@ -73,8 +75,18 @@ def remember(context: Context, asked: Remember) -> Receipt:
         topic=asked.topic,
         source=source,
         key=asked.key,
+        data=given_data(asked.data),
     )
     return write.remember(context, draft, also=asked.also, replaces=asked.replaces, check=asked.check)
+
+
+def _checked_source(source: object) -> Source | None:
+    """Return the source that was given. Raises InvalidInput for anything else."""
+    if source is None or isinstance(source, Source):
+        return source
+    raise InvalidInput(
+        f"source must be a kept.Source, not {type(source).__name__}.", hint='Give kept.Source(origin="user", agent=…).'
+    )
 
 
 def remember_many(context: Context, asked: RememberMany) -> Receipts:

@@ -171,7 +171,7 @@ def given(context: Context, asked: Given) -> list[Explained]:
 
 
 def open_for_more(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> OpenSession:
-    """Open a session to add to it; statements remembered until its end name it as their source."""
+    """Open a session to add to it."""
     asked = checked(BeginSession(id=id, agent=agent, parent=parent))
     with context.signals.gathered(BEGIN.name):
         return sessions.run_session(context, asked.id, agent=asked.agent, parent=asked.parent)

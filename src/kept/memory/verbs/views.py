@@ -1,14 +1,17 @@
 """The files beside the store, and items taken out of the project's files."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from kept.memory import files, library
+from kept.memory import files, host_notes, library
 from kept.memory.context import Context, Memories
 from kept.memory.files import ViewStatus
+from kept.memory.host_notes import HostState
 from kept.memory.library import Extraction
-from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
+from kept.memory.note_writer import NoteReading
+from kept.memory.verbs.declare import NO_SERVER, NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Limit, about
 from kept.memory.views import Synced
 from kept.model import Memory
@@ -19,6 +22,13 @@ MOST_ITEMS = 1_000
 class Sync(Struct, frozen=True, kw_only=True):
     """The files to sync. `ask(question, lines)` decides about edits that need a person."""
 
+    ask: Annotated[Any, PYTHON_ONLY] = None
+
+
+class WriteAgents(Struct, frozen=True, kw_only=True):
+    """Block in AGENTS.md. `ask(question, lines)` decides about edits inside it."""
+
+    remove: Annotated[bool, about("Take the block out; the rest of the file stays as it is.")] = False
     ask: Annotated[Any, PYTHON_ONLY] = None
 
 
@@ -48,9 +58,31 @@ class ListItems(Struct, frozen=True, kw_only=True):
     limit: Limit = MOST_ITEMS
 
 
+def read_notes(
+    context: Context,
+    environ: Mapping[str, str],
+    *,
+    agent: str = "",
+    session: str | None = None,
+    only: Sequence[str] = (),
+) -> list[NoteReading]:
+    """Read the notes that agents keep of this project in their own memories."""
+    return host_notes.read_notes(context, environ, agent=agent, session=session, only=only)
+
+
+def note_readers(context: Context, environ: Mapping[str, str]) -> list[HostState]:
+    """Return the state of the readers of agents' own memories."""
+    return host_notes.host_states(context, environ)
+
+
 def sync(context: Context, asked: Sync) -> list[Synced]:
     """Take in edits of people, and write every file as it should be."""
     return files.sync(context, asked.ask)
+
+
+def write_agents(context: Context, asked: WriteAgents) -> Synced:
+    """Write the block of confirmed memories in AGENTS.md, or take it out."""
+    return files.agents(context, remove=asked.remove, ask=asked.ask)
 
 
 def list_views(context: Context, _asked: ListViews) -> list[ViewStatus]:
@@ -80,6 +112,20 @@ SYNC = Verb(
     mcp=Tool("memory_files_sync"),
     http="POST /files/sync",
     slash="/memory files sync",
+    is_repeatable=True,
+)
+AGENTS = Verb(
+    name="files.agents",
+    help="Write confirmed memories of the project into a block of AGENTS.md, for agents without hooks.",
+    request=WriteAgents,
+    run=write_agents,
+    effect="writes",
+    returns=Returns(Synced, "What was done with the file."),
+    python="files.agents",
+    cli="files agents",
+    mcp=Tool("memory_files_agents"),
+    http=NO_SERVER,
+    slash="/memory files agents",
     is_repeatable=True,
 )
 VIEWS = Verb(
@@ -122,4 +168,4 @@ ITEMS = Verb(
     http="GET /knowledge",
     slash="/memory items",
 )
-VERBS = (SYNC, VIEWS, EXTRACT, ITEMS)
+VERBS = (SYNC, AGENTS, VIEWS, EXTRACT, ITEMS)

@@ -23,7 +23,7 @@ from math import prod
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import IMPORT, Entry, LeftOut, Memory, Recalled, Task, replace
+from kept.model import GLOBAL, IMPORT, Entry, LeftOut, Memory, Recalled, Task, replace
 from kept.ports import Reader, Where
 from kept.recall import Request, profile_of
 from kept.recall.briefing.prompt import fitting_the_prompt
@@ -37,7 +37,7 @@ from kept.recall.briefing.situation import (
     is_worth_telling,
     out_of_place,
 )
-from kept.recall.pipeline import open_conflicts
+from kept.recall.pipeline import live_side, open_conflicts, overridden, overruled_by
 from kept.recall.query import expansions
 from kept.recall.score import file_affinity
 from kept.recall.stems import ANSWERS, CODE, COMMON, FILLERS, ON_SCREENS, RUNNING, SCREENS, TEXTS, WORTHLESS
@@ -181,6 +181,7 @@ def collect(
     }
     _drop(sections, lambda memory: TOLD_BEFORE if memory_mark(memory) in situation.told else None, left_out)
     _drop(sections, lambda memory: GONE if is_gone(memory, situation) else None, left_out)
+    _drop(sections, _overruled_here(sections, readers), left_out)
     conflicts = _with_rivals(sections, readers, situation)
     _drop(sections, _replaced_by(sections), left_out)
     sections = {name: _labelled(entries, situation) for name, entries in sections.items()}
@@ -514,10 +515,17 @@ def with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
 
 
+def _overruled_here(sections: Mapping[str, Sequence[Entry]], readers: Sequence[Reader]) -> Verdict:
+    """Judge global memories: one that a memory of this project overrules is not told in it."""
+    shown = (entry.memory for entries in sections.values() for entry in entries)
+    decided = overridden({memory.uid for memory in shown if memory.space == GLOBAL}, readers)
+    return lambda memory: overruled_by(decided[memory.uid]) if memory.uid in decided else None
+
+
 def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], situation: Situation) -> list[Pair]:
     """Put beside each memory the one that contradicts it, unless it was told before, and return the pairs."""
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
-    found = [pair for reader in readers for pair in _contradictions(known, reader)]
+    found = [pair for reader in readers for pair in _contradictions(known, reader, readers)]
     pairs = [pair for pair in found if not _has_unjudged_rival(pair, known, situation)]
     for memory, rival in (sides for pair in pairs for sides in (pair, pair[::-1])):
         if rival.uid not in known and memory_mark(rival) not in situation.told:
@@ -530,18 +538,14 @@ def _has_unjudged_rival(pair: Pair, known: Mapping[str, Memory], situation: Situ
     return any(one.uid not in known and out_of_place(one, situation) == UNJUDGED for one in pair)
 
 
-def _contradictions(known: Mapping[str, Memory], reader: Reader) -> Iterator[Pair]:
+def _contradictions(known: Mapping[str, Memory], reader: Reader, readers: Sequence[Reader]) -> Iterator[Pair]:
     """Yield the pairs that contradict each other, with a known memory. If one side was demoted, the pair is settled."""
     for conflict in open_conflicts(reader, known.keys()):
-        left, right = (_side(uid, known, reader) for uid in (conflict.left, conflict.right))
+        left, right = (known.get(uid) or live_side(uid, readers) for uid in (conflict.left, conflict.right))
         if left is None or right is None:  # one was archived or erased: no longer a contradiction
             continue
         if (left.feedback < 0) == (right.feedback < 0):
             yield left, right
-
-
-def _side(uid: str, known: Mapping[str, Memory], reader: Reader) -> Memory | None:
-    return known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None)
 
 
 def _put_beside(sections: dict[str, list[Entry]], memory: Memory, rival: Entry) -> None:

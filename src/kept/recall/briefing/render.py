@@ -166,6 +166,8 @@ def _facts(entry: Entry, names_agent: bool) -> dict[str, str]:
         facts["by"] = memory.source.agent or "unknown"
     if entry.branch:
         facts["branch"] = entry.branch
+    if entry.until:
+        facts["held"] = entry.until
     facts["date"] = f"{memory.verified_at or memory.created_at:%Y-%m-%d}"
     return facts
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.freshness import UNKNOWN, Look
-from kept.model import GLOBAL, Memory
+from kept.model import GLOBAL, NOTE_OF, Memory
 
 MOST_FITTING = 6  # memories that fit the prompt
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
@@ -18,6 +18,8 @@ MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may 
 _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
 UNJUDGED = "nobody has judged it yet"
 GONE = "the code that it is about is gone"
+OWN_INDEX = "the agent has it in the index of its own memory"
+SHOW_AN_INDEX = ("claude-code", "qwen", "gemini")  # agents that show their own notes at a start
 _COMMITTED = text.pattern(r"Committed: ")
 
 
@@ -70,11 +72,25 @@ def out_of_place(memory: Memory, situation: Situation) -> str | None:
     is_own = situation.session is not None and memory.source.session == situation.session
     if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
-    if memory.is_rejected:
-        return "it was forgotten or rejected before"
     if situation.is_judged and memory.is_proposal and not is_own:
         return UNJUDGED
+    return _not_told(memory, situation)
+
+
+def _not_told(memory: Memory, situation: Situation) -> str | None:
+    """Return why a memory that belongs here is still not told, or None."""
+    if memory.is_rejected:
+        return "a person decides about it first"
+    if is_in_own_index(memory, situation):
+        return OWN_INDEX
     return GONE if is_gone(memory, situation) else None
+
+
+def is_in_own_index(memory: Memory, situation: Situation) -> bool:
+    """Return True at a start for a note of this very agent: its host begins each session with an index of them."""
+    host = (memory.data or {}).get(NOTE_OF)
+    is_shown = host in SHOW_AN_INDEX and host == situation.agent and memory.status != "pinned"
+    return is_shown and situation.moment == "start"
 
 
 def is_gone(memory: Memory, situation: Situation) -> bool:

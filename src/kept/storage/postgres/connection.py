@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
+from math import inf
 from typing import Any
 
 import psycopg
@@ -115,6 +116,8 @@ class Database:
         self._pool: ConnectionPool[Connection] | None = None
         self._pid = 0
         self._opening = threading.Lock()
+        self.trip_s = inf  # the shortest round trip so far, or less than a little more than that
+        self._last_s = inf  # the last one
 
     @contextmanager
     def transaction(
@@ -149,8 +152,11 @@ class Database:
         end = time.monotonic() + min(max(wait_s, FEWEST_S), RECONNECT_S)
         while True:
             connection = self._take(wait_s, end) if on is None or on.closed else on
+            started = time.perf_counter()
             try:
-                return connection, begin(connection, number, **how)
+                rows = begin(connection, number, **how)
+                self._note_trip(time.perf_counter() - started)
+                return connection, rows
             except BaseException as error:
                 leave(connection)
                 if is_lost(error):
@@ -159,6 +165,13 @@ class Database:
                     self._opened().putconn(connection)
                 if not is_lost(error) or time.monotonic() > end:
                     raise
+
+    def _note_trip(self, seconds: float) -> None:
+        self._last_s, self.trip_s = seconds, min(self.trip_s, seconds)
+
+    def know_work(self, seconds: float) -> None:
+        """Take off the time of the last round trip that the server itself has worked."""
+        self._note_trip(max(0.0, self._last_s - seconds))
 
     def _take(self, wait_s: float, end: float) -> Connection:
         """A connection from the pool. While all are in use, wait; while the server does not answer, until `end`."""

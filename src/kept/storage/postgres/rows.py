@@ -15,6 +15,7 @@ import msgspec
 from kept import journal
 from kept.model import Event, Memory, Message, Record, Source
 from kept.ports import FoundMessage, Prepared, Where
+from kept.storage.filters import LOWERED
 from kept.storage.postgres.connection import adapted, plain
 from kept.storage.shared import damaged, index_of
 
@@ -200,6 +201,10 @@ _CONDITIONS: Mapping[str, str] = {
     "statuses": "m.status = any(%(statuses)s)",
     "trusts": "m.trust = any(%(trusts)s)",
     "tags": "m.tags && %(tags)s",
+    "tags_of_any_case": (
+        """exists (select 1 from unnest(m.tags) tag where lower(tag collate "C") = any(%(tags_of_any_case)s))"""
+    ),
+    "data": "m.data::jsonb @> %(data)s::jsonb",
     "files": "m.files && %(files)s",
     "fingerprints": "m.fingerprint = any(%(fingerprints)s)",
     "ids": "m.id = any(%(ids)s)",
@@ -216,6 +221,15 @@ _CONDITIONS: Mapping[str, str] = {
 }
 
 
+def _bound(name: str, wanted: Any) -> Any:
+    """Return the value of a field of a filter as it is bound."""
+    if name == "data":
+        return json_text(dict(wanted))
+    if name == "tags_of_any_case":
+        return [tag.translate(LOWERED) for tag in wanted]
+    return list(wanted) if isinstance(wanted, tuple) else wanted
+
+
 def conditions(where: Where) -> tuple[str, dict[str, Any]]:
     """What a filter asks of a row `m` of memories, and the values."""
     found, values = [_ON_SHELF[where.shelf], _SCOPES[where.scope]], {}
@@ -225,5 +239,5 @@ def conditions(where: Where) -> tuple[str, dict[str, Any]]:
             continue
         # The planner sees that an index of pinned ones answers only if it is told so.
         found.append("m.status = 'pinned'" if name == "statuses" and wanted == ("pinned",) else condition)
-        values[name] = list(wanted) if isinstance(wanted, tuple) else wanted
+        values[name] = _bound(name, wanted)
     return " and ".join(found), values

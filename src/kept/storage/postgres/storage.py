@@ -65,6 +65,8 @@ _IS_SAME = """
       where space = %(space)s and last_ids = %(ids)s and turns = %(turns)s
       for update skip locked
     ) head"""
+_CLOCK: Asked = ("select clock_timestamp()", None)
+FAR_S = 0.002  # a round trip from which on fewer of them are worth the work of rounds
 PATIENT_TURNS = 16  # that wait for the head first, after one that others were faster than
 _HEAD = f"{HEAD_COLUMNS}, (select max(version) from migrations where space = 0)"
 VACUUM_LIMIT_S = 300.0
@@ -92,14 +94,19 @@ class PostgresStorage:
         salt: Salt = random_hex,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         must_exist: bool = False,
+        is_far: bool | None = None,
     ) -> None:
-        """Open the space, creating it if need be. `must_exist`: raise NotFound instead."""
+        """Open the space, creating it if need be. `must_exist`: raise NotFound instead.
+
+        `is_far`: whether to work in few round trips; None: as it is measured.
+        """
         self.space = space
         self._number = number_of(space)
         self._write_wait_s = write_wait_s
         self._salt = salt
         self._weights = Weights()
         self._database = Database(url)
+        self._is_far = is_far
         self._patience = 0
         self._is_standby = False  # as the last reader saw
         self._local = threading.local()  # the rounds of each thread
@@ -119,6 +126,10 @@ class PostgresStorage:
         with self._look() as (connection, _, known, _):
             yield PostgresReader(SpaceView(self.space, self._number, connection, known), self._weights)
             connection.execute("commit")
+
+    @property
+    def is_far(self) -> bool:
+        return self._database.trip_s >= FAR_S if self._is_far is None else self._is_far
 
     def in_rounds(self, work: Callable[[], T]) -> T:
         """Run a function that reads this space, in few round trips (see rounds.py)."""
@@ -340,21 +351,25 @@ class PostgresStorage:
     def _name(self, first: Asked | None) -> list[tuple[Any, ...]]:
         """Check the role and return the name in the head of the space, if it has one, after a first statement."""
         asked: list[Asked] = [
+            _CLOCK,
             (schema.ROLE_ASKED, None),
             *([] if first is None else [first]),
             ("select name from heads where space = %(space)s", {"space": self._number}),
+            _CLOCK,
             ("commit", None),
         ]
         try:
             with self._transaction(reads=first is None, limits=_READER, asked=asked) as (connection, found):
-                self._database.look_for_pooler(connection, found[0][0][-1])
+                [[(begun,)], [role], *_, name, [(ended,)], _] = found
+                self._database.know_work((ended - begun) / 1_000_000)
+                self._database.look_for_pooler(connection, role[-1])
         except (NotAllowed, StorageError) as error:
             if isinstance(error.__cause__, errors.InsufficientPrivilege | errors.UndefinedTable):
-                with self._transaction(reads=True, limits=_READER, asked=[asked[0], asked[-1]]) as (_, found):
+                with self._transaction(reads=True, limits=_READER, asked=[asked[1], asked[-1]]) as (_, found):
                     schema.check_role(found[0][0], self._database.place)
             raise
-        schema.check_role(found[0][0], self._database.place)
-        return found[-2]
+        schema.check_role(role, self._database.place)
+        return name
 
     @contextmanager
     def _transaction(

@@ -20,6 +20,7 @@ import apsw
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import Deadline, TooLate
 from kept.storage import lock
+from kept.storage.files import no_handles_left
 from kept.storage.shared import block
 from kept.storage.sqlite import acknowledged, pages, reserve, schema
 from kept.storage.sqlite.rows import MEMORY_SELECT, damaged, json_text
@@ -52,10 +53,16 @@ def check_library(version: str) -> None:
 
 
 def connect(
-    path: Path, *, vfs: str | None = None, synchronous: str = "full", is_verified: bool = True
+    path: Path,
+    *,
+    vfs: str | None = None,
+    synchronous: str = "full",
+    is_verified: bool = True,
+    page_bytes: int | None = None,
 ) -> apsw.Connection:
     """A connection with every pragma in force. Creates the file, readable by its owner only, if it is not there.
 
+    `page_bytes`: of a file that is made here; a file that exists keeps its own.
     `vfs`: use this one instead of pages.vfs(). `is_verified`: False to read pages that do not match their checksum.
     """
     check_library(apsw.sqlite_lib_version())
@@ -69,6 +76,8 @@ def connect(
         connection = _open(path, vfs)
         try:
             with leaving_the_wal(connection):
+                if page_bytes is not None and not pages.size_of(path):
+                    connection.pragma("page_size", page_bytes)  # before the first page, which is written with the WAL
                 if not is_verified:
                     pages.read_unverified(connection)
                 _use_wal(connection, path)
@@ -306,6 +315,8 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
             return _full(path)
         case apsw.ReadOnlyError() if reserve.is_too_full_to_open(path):
             return _full(path)  # it was opened to be read only, for want of room
+        case apsw.IOError() | apsw.CantOpenError() if (none_left := no_handles_left(path)) is not None:
+            return none_left
         case apsw.IOError():
             return StorageError(
                 f"The disk failed while {path} was being read or written ({error}).",

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RESERVE_BYTES = 4 * 1024 * 1024  # what a full WAL (1,000 pages) may add to the database, which frees the WAL in turn
+LEAST_BYTES = 96 * 1024  # opening and erasing in a store with next to nothing in it; more takes half of the store
 OPENING_BYTES = 64 * 1024  # with less, SQLite may find no room for the index of a WAL, and a file is only read
 _ROOM_FOR_COMFORT = 2
 
@@ -39,7 +40,7 @@ def refill(path: Path, *, is_full: bool = False) -> None:
     """Set the room aside (again) when there is plenty; `is_full`: as much of it as there is."""
     with suppress(OSError):
         reserve = reserve_of(path)
-        missing = RESERVE_BYTES - (reserve.stat().st_size if reserve.exists() else 0)
+        missing = wanted_bytes(path) - (reserve.stat().st_size if reserve.exists() else 0)
         if missing <= 0:
             return
         free = free_bytes(path)
@@ -49,6 +50,13 @@ def refill(path: Path, *, is_full: bool = False) -> None:
                 os.write(fd, bytes(min(missing, free)))  # written, not seeked: a sparse file would reserve nothing
             finally:
                 os.close(fd)
+
+
+def wanted_bytes(path: Path) -> int:
+    """Return how much is set aside for a store: in proportion to its size, because a change touches a part of it."""
+    parts = (path, path.with_name(path.name + "-wal"))
+    stored = sum(part.stat().st_size for part in parts if part.exists())
+    return min(RESERVE_BYTES, max(LEAST_BYTES, stored // 2))
 
 
 def is_too_full_to_open(path: Path) -> bool:

@@ -367,6 +367,14 @@ def clauses(where: Where) -> tuple[list[str], list[Any]]:
             marks = ", ".join("?" * len(wanted))
             found.append(f"exists (select 1 from json_each(m.{column}) where value in ({marks}))")
             values.extend(wanted)
+    if where.tags_of_any_case:
+        marks = ", ".join("?" * len(where.tags_of_any_case))
+        found.append(f"exists (select 1 from json_each(m.tags) where value collate nocase in ({marks}))")
+        values.extend(where.tags_of_any_case)
+    for name, wanted in where.data:
+        is_truth = "type in ('true', 'false')" if isinstance(wanted, bool) else "type not in ('true', 'false')"
+        found.append(f"exists (select 1 from json_each(m.data) where key = ? and value is ? and {is_truth})")
+        values.extend((name, wanted))
     any_of("m.fingerprint", [hex_blob(fingerprint) for fingerprint in where.fingerprints])
     equals("m.uid", None if where.uid is None else uid_blob(where.uid))
     equals("m.topic", where.topic)

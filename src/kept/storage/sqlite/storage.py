@@ -74,17 +74,19 @@ class SqliteStorage:
         daily_backups: int = 0,
         must_exist: bool = False,
         home: Path | None = None,
+        page_bytes: int | None = None,
     ) -> None:
         """Open the file, creating or upgrading it if need be. `space` None: whichever it holds (a new one, if new).
 
         `daily_backups`: how many to keep of those that the first write of a day makes; 0 for none. `must_exist`: raise
         NotFound instead of creating it, also where no more than the beginning of a store is there. `home`: the folder
-        in which an erasure also cleans the backups that a person asked for.
+        in which an erasure also cleans the backups that a person asked for. `page_bytes`: of a file that is made here.
         A file that cannot be written is read; every write is an error then, and notes of recall are dropped.
         """
         self.path = path
         self._must_exist = must_exist
         self._home = home
+        self._page_bytes = page_bytes
         self._is_read_only = is_read_only(path)
         self._write_wait_s = write_wait_s
         self._vfs = vfs
@@ -151,6 +153,8 @@ class SqliteStorage:
                 merge(connection, transaction.view.n_stored)
             if transaction.erased:
                 rare_verbs().erase.begin(connection, transaction.erased)
+        if transaction.view.n_stored >= MANY or transaction.view.journal.has_passed(LOOK_EVERY):
+            reserve.refill(self.path)  # in proportion to the store, which grows
         self._left = (connection, connection.data_version(), transaction.view.tip)
         if self._synchronous == "full":
             acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
@@ -464,7 +468,7 @@ class SqliteStorage:
     def _connect_to_write(self) -> apsw.Connection:
         """A connection that can write; on a disk without room for the index of a WAL, one that can only read."""
         try:
-            return connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
+            return connect(self.path, vfs=self._vfs, synchronous=self._synchronous, page_bytes=self._page_bytes)
         except apsw.Error as error:
             if not is_no_room(error):
                 raise

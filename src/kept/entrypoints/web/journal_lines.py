@@ -1,0 +1,136 @@
+"""Lines of the journal for people: one for each action, with its object, and filters by agent, change and day.
+
+The journal is read backwards in pages, from a day that is found by the counted activity. Rule: at most READ events are
+read for one page of lines; then a link goes on.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+
+from kept.entrypoints.web import words
+from kept.entrypoints.web.activity import Activity
+from kept.entrypoints.web.shelf import Shelf
+from kept.memory import Kept
+from kept.model import Event, Memory
+
+LINES, STEP, READ = 50, 80, 1_000
+NAMED = 4  # memories that a line names
+CHANGES = {
+    "written": ("remember", "revise", "strengthen", "extract", "promote", "task", "checkpoint"),
+    "helped": ("reinforce", "pin", "confirm", "verify"),
+    "removed": ("forget", "archive", "supersede", "expire", "evict", "demote", "erase", "unpin", "penalise"),
+    "decided": ("resolve", "judge", "restore", "undo", "guard", "reject"),
+    "sessions": ("session", "finish", "reopen"),
+}
+RAISED = frozenset(("remember", "reinforce", "pin", "confirm", "restore"))
+GONE = frozenset(CHANGES["removed"])
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """The lines that a person wants to see; an empty field takes all."""
+
+    who: str = ""
+    what: str = ""
+    day: date | None = None
+
+    def takes(self, event: Event) -> bool:
+        """Return True for an event of this actor and of this kind of change."""
+        return (not self.who or event.actor == self.who) and (
+            not self.what or event.action in CHANGES.get(self.what, ())
+        )
+
+
+class Journal(Struct, frozen=True, kw_only=True):
+    """A page of lines, newest first; `older` is the event before which the next page ends, or 0."""
+
+    lines: Sequence[dict[str, Any]] = ()
+    older: int = 0
+
+
+def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before: int) -> Journal:
+    """Return the lines before an event, or the newest ones."""
+    end, first = before - 1 if before else memory.look().last_event(), 1
+    if wanted.day is not None:
+        start = _moment(wanted.day, memory)
+        first = activity.events_before(memory, start) + 1
+        end = min(end, activity.events_before(memory, start + timedelta(days=1)))
+    lines: list[dict[str, Any]] = []
+    last, before_that = end + 1, ""
+    for group in _groups(memory, first, end):
+        if group[0].group != before_that and (len(lines) >= LINES or end - last > READ):
+            break
+        chosen = [event for event in group if wanted.takes(event)]
+        if chosen and group[0].group == before_that and lines:
+            lines[-1]["more"] += len(chosen)
+        elif chosen:
+            lines.append(_line(shelf, chosen))
+        last, before_that = group[-1].seq, group[0].group
+    return Journal(lines=lines, older=last if last > first else 0)
+
+
+def _moment(day: date, memory: Kept) -> datetime:
+    """Return the beginning of a day by the clock on the wall here."""
+    return datetime.combine(day, time(), memory.look().now().astimezone().tzinfo)
+
+
+def _groups(memory: Kept, first: int, end: int) -> Iterator[list[Event]]:
+    """Yield the events of each action, newest first; a long one, or one at the edge of a step, in several parts."""
+    while end >= first:
+        start = max(first, end - STEP + 1)
+        events = memory.look().events(after=start - 1, limit=end - start + 1)[::-1]
+        for _, group in groupby(events, key=lambda event: (event.group, event.actor)):
+            yield list(group)
+        end = start - 1
+
+
+def _line(shelf: Shelf, events: list[Event]) -> dict[str, Any]:
+    """Show one action: its actor, its records, and how a text has changed."""
+    event, replaced = events[-1], _replaced(shelf, events)
+    touched = [one for each in reversed(events) if (one := shelf.get(each.subject)) is not None]
+    objects = list({one.uid: one for one in touched}.values())
+    noun, _, name = event.subject.partition(":")
+    line = {
+        "who": words.who(event.actor),
+        "action": words.done(event.action),
+        "at": event.at,
+        "objects": objects[:NAMED],
+        "by": None,
+        "more": max(0, len(objects) - NAMED),
+        "session": name if noun == "session" else "",
+        "about": _about(event, objects, replaced, name if noun in ("task", "conflict", "alias") else ""),
+        "mood": _mood(event.action),
+    }
+    if replaced:
+        line |= {"action": "replaced", "objects": [replaced[0]], "by": replaced[1], "more": 0}
+    return line
+
+
+def _mood(action: str) -> str:
+    return "up" if action in RAISED else "bad" if action in GONE else ""
+
+
+def _replaced(shelf: Shelf, events: Sequence[Event]) -> tuple[Memory, Memory] | None:
+    """Return the memory that an action has ended, and the one that took its place."""
+    for event in events:
+        old = shelf.get(event.subject) if event.action in ("supersede", "resolve") else None
+        new = shelf.get(str(old.superseded_by)) if old is not None and old.superseded_by else None
+        if old is not None and new is not None:
+            return old, new
+    return None
+
+
+def _about(event: Event, objects: Sequence[Memory], replaced: tuple[Memory, Memory] | None, name: str) -> str:
+    """Return the words after the objects: how a text or the feedback has changed, or the text."""
+    if replaced:
+        return f"“{words.cut(replaced[0].content, 80)}” → “{words.cut(replaced[1].content, 80)}”"
+    changed = event.changed or {}
+    before, after = changed.get("content", (None, None))
+    if before and after:
+        return f"“{words.cut(str(before), 80)}” → “{words.cut(str(after), 80)}”"
+    content = words.cut(objects[0].content, 140) if len(objects) == 1 else name
+    before, after = changed.get("feedback", (None, None))
+    return content if before is None or len(objects) != 1 else f"feedback {before} → {after}, {content}"
