@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import kept
 from kept.entrypoints.hook.folder import HookFolder
 from kept.memory import Kept
 from kept.model import Draft
+from kept.ports import LIVE
 from kept.storage.postgres import PostgresStorage
 from kept.storage.postgres.rounds import HastyTurnView
 from tests.builders import FakeClock, context_of, memory, stamp
@@ -73,6 +75,45 @@ def test_a_recall_takes_at_most_four_round_trips_and_so_does_a_write(far: FarSer
     recalled = team.recall("when do deploys run")
     assert recalled.degraded is None
     assert recalled.hits[0].memory.content.startswith("Deploys run")
+
+
+def test_only_a_server_that_is_far_away_is_asked_in_rounds(far: FarServer, url: str) -> None:
+    found = {}
+    for delay_s in (0.0, 0.01):
+        far.distance.delay_s = delay_s
+        with closing(PostgresStorage(url, "project/p1")) as storage:
+            for _ in range(20):  # a machine may be busy: the shortest round trip counts
+                with storage.reading() as reader:
+                    reader.count(LIVE)
+            found[delay_s] = storage.is_far
+    assert found == {0.0: False, 0.01: True}
+    for is_far in (False, True):
+        with closing(PostgresStorage(url, "project/p1", is_far=is_far)) as storage:
+            assert storage.is_far is is_far
+
+
+def test_a_recall_in_rounds_is_counted_once(team: Kept) -> None:
+    for _ in range(3):
+        team.recall("which port has the service number 7")
+    latencies = context_of(team).latencies
+    assert latencies is not None
+    assert latencies._n_noted == 3
+    [counted] = [one["recalls"]["n"] for one in team.status()["spaces"] if one["space"] == "project/web-app"]
+    assert counted == 3
+
+
+def test_a_process_far_away_starts_degraded_when_the_last_one_ended_so(team: Kept, url: str, tmp_path: Path) -> None:
+    ticks = iter(range(100_000))
+    settings = {"auto_upkeep": False, "recall_deadline_ms": 60_000}
+
+    def recalled() -> kept.Recalled:
+        with kept.open(url, project="web-app", home=tmp_path / "kept", settings=settings) as memory:
+            context_of(memory).timer = lambda: next(ticks) * 0.4
+            return memory.recall("listens on port", limit=10)
+
+    slow = [recalled() for _ in range(6)]
+    assert [len(one) for one in slow] == [10, 10, 10, 10, 10, 5]
+    assert "slow lately" in str(slow[-1].degraded)
 
 
 def run_hook(team: Kept, clone: Path, session: str) -> str:

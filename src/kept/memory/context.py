@@ -11,7 +11,6 @@ from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -320,7 +319,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         latencies, knows_narrative = self.latencies, "narrative" in vars(self)
 
         def run() -> T:
-            self.latencies = copy(latencies)  # nothing that an earlier run has noted or guessed counts
+            # Nothing that an earlier run has noted or guessed counts.
+            self.latencies = None if latencies is None else latencies.copy()
             if not knows_narrative:
                 vars(self).pop("narrative", None)
             return work()
