@@ -20,7 +20,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 from unittest import mock
 
 import apsw
@@ -264,8 +264,8 @@ def write_image(image: dict[str, bytes], folder: Path) -> None:
 def on_connect(act: Callable[[apsw.Connection], None]) -> Iterator[None]:
     """Inside the block, let `act` see every connection that a SQLite storage opens, once its pragmas are in force."""
 
-    def connect_and_act(path: Path, *, vfs: str | None = None, synchronous: str = "full") -> apsw.Connection:
-        connection = connect(path, vfs=vfs, synchronous=synchronous)
+    def connect_and_act(path: Path, **options: Any) -> apsw.Connection:
+        connection = connect(path, **options)
         act(connection)
         return connection
 

@@ -41,7 +41,7 @@ def person(memory: kept.Kept, tmp_path: Path, clock: FakeClock) -> Iterator[kept
 
 
 def test_trust_is_ordered() -> None:
-    assert TRUSTS == ("unknown", "tool", "agent", "user")
+    assert TRUSTS == ("unknown", "tool", "agent", "teammate", "user")
     assert least("user", "tool", "agent") == "tool"
     assert least("user") == "user"
 

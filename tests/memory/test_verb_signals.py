@@ -12,6 +12,8 @@ from kept.model import Draft, Memory, Message, Source, Task
 from kept.ports import Where
 from kept.storage.shared import every
 from tests.builders import FakeClock, context_of
+from tests.folders import git
+from tests.memory.team_clones import Team
 
 SAID = "We decided to deploy the harbor service on Tuesdays, because the registry is quiet then."
 EVERYTHING = Where(scope=None)
@@ -115,6 +117,13 @@ CALLS: tuple[tuple[str, Act], ...] = (
     ("files.items", lambda m, f: m.files.items()),
     ("files.sync", lambda m, f: m.files.sync()),
     ("files.status", lambda m, f: m.files.status()),
+    ("files.agents", lambda m, f: m.files.agents()),
+    ("team.share", lambda m, f: m.team.share(4)),
+    ("team.push", lambda m, f: m.team.push()),
+    ("team.pull", lambda m, f: m.team.pull()),
+    ("team.trust", lambda m, f: m.team.trust("ann@example.org")),
+    ("team.status", lambda m, f: m.team.status()),
+    ("team.unshare", lambda m, f: m.team.unshare(4)),
     ("files.write_brain", lambda m, f: m.files.write_brain(f / "brain")),
     ("store.export", lambda m, f: list(m.store.export())),
     ("store.export_to", export),
@@ -146,6 +155,14 @@ LOADING |= {"recall", "briefing", "share", "session.window", "session.record", "
 def folder(tmp_path: Path) -> Path:
     project = tmp_path / "project"
     project.mkdir()
+    team = Team(tmp_path, ["ann"], are_accepted=False)
+    team.clones[0].says("The buoy was painted in May")
+    team.clones[0].memory.team.push()
+    team.close()
+    git("init", "-q", "-b", "main", cwd=project)
+    git("remote", "add", "origin", team.remote, cwd=project)
+    git("config", "user.name", "Bob", cwd=project)
+    git("config", "user.email", "bob@example.org", cwd=project)
     (project / "README.md").write_text("# Harbor\n\n- [ ] Paint the crane before winter\n")
     (project / "notes.md").write_text("- The crane is painted red\n- The pilot boat leaves at six\n")
     with kept.open(tmp_path / "other.db", clock=FakeClock()) as other:

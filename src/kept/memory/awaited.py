@@ -5,8 +5,8 @@ Rule: work that has begun is finished, also when its caller is cancelled; work t
 """
 
 import sys
+from _contextvars import copy_context  # as contextvars does, which is one module more
 from collections.abc import Callable, Coroutine
-from contextvars import copy_context
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 

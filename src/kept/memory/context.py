@@ -7,10 +7,10 @@ and `write`, which ask `access`; one call is one group of events in the journal.
 
 import os
 import time
+from _contextvars import ContextVar  # as contextvars does, which is one module more
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
