@@ -116,8 +116,7 @@ class Database:
         self._pool: ConnectionPool[Connection] | None = None
         self._pid = 0
         self._opening = threading.Lock()
-        self.trip_s = inf  # the shortest round trip so far, or less than a little more than that
-        self._last_s = inf  # the last one
+        self.trip_s = self._last_s = inf  # the shortest round trip so far, with the server's work on it; the last one
 
     @contextmanager
     def transaction(
