@@ -52,7 +52,7 @@ class Server:
     @property
     def url(self) -> str:
         """The URL of the superuser."""
-        return f"postgresql://postgres@/postgres?host={self.folder}&port={self.port}"
+        return f"postgresql://postgres@/postgres?port={self.port}&host={self.folder}"  # the host last: others are added
 
     def create(self) -> None:
         """Make the files of a new cluster."""

@@ -28,7 +28,7 @@ OF_NO_SPACE = re.compile(
     r"begin isolation|set local|savepoint|rollback|commit|pg_(try_|{})?advisory_xact_lock|vacuum|statement_timeout|"
     r"pg_roles|pg_policies|pg_tables|pg_class|pg_database|(from|into) ties|with inherit|to_regclass|"
     r"create schema|create role|create policy|drop policy|"
-    r"alter table|grant |migrations|pg_backend_pid|pg_type|"
+    r"alter table|grant |migrations|pg_backend_pid|pg_type|clock_timestamp|"
     r"pg_clear_attribute_stats|pg_attribute|pg_auth_members|"
     r"^select (count\(\*\)|space, name) from heads( order by space)?$"
 )
