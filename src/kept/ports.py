@@ -18,6 +18,7 @@ from kept.model import Event, Memory, Message, Record, Scope, Session, Status, T
 
 Shelf = Literal["live", "archive", "forgotten", "any"]
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 SavedNote = tuple[int, datetime, dict[str, Any]]  # of a receipt: its number, when, and its content
 
 
@@ -527,6 +528,21 @@ class Storage(Protocol):
 
     def close(self) -> None:
         """Close files and connections. Closing twice is allowed."""
+
+
+@runtime_checkable
+class Distant(Protocol):
+    """A storage that may be far away, so that round trips count."""
+
+    @property
+    def is_far(self) -> bool:
+        """Return True if a round trip takes long enough for `in_rounds` to be worth its work."""
+
+    def in_rounds(self, work: Callable[[], T]) -> T:
+        """Run a function that reads this space; it may be run several times, until nothing is missing."""
+
+    def settle(self) -> None:
+        """Inside such a function: from here on something may change. Ends the run if an answer is missing."""
 
 
 @runtime_checkable

@@ -43,7 +43,7 @@ class Server:
         self._binaries = binaries or _binaries()
         self.folder = Path(tempfile.mkdtemp(prefix="kept-pg-"))
         self.data, self.port = self.folder / "data", 5432
-        self._user = UNPRIVILEGED if os.geteuid() == 0 else None
+        self.owner = self._user = UNPRIVILEGED if os.geteuid() == 0 else None
         self._settings = [f"unix_socket_directories={self.folder}", "listen_addresses=", *settings]
         self._process: subprocess.Popen[bytes] | None = None
         if self._user:
@@ -52,7 +52,7 @@ class Server:
     @property
     def url(self) -> str:
         """The URL of the superuser."""
-        return f"postgresql://postgres@/postgres?host={self.folder}"
+        return f"postgresql://postgres@/postgres?port={self.port}&host={self.folder}"  # the host last: others are added
 
     def create(self) -> None:
         """Make the files of a new cluster."""

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from kept.storage.postgres import connection, schema
 from tests.builders import FakeClock
 from tests.cli.shell import Shell
 from tests.postgres.server import as_member, as_owner, drop_database, emptied, shared_database, superuser_url
@@ -26,7 +27,7 @@ def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     shared_database()  # which makes the role
     empty = ("--project", "web-app", "--database", as_member(owner, name))
     assert "no tables of Kept" in shell.fails("list", *empty)
-    assert shell.json("database", "init", owner)["steps"] == 1
+    assert shell.json("database", "init", owner)["steps"] == 2
     assert shell.json("database", "migrate", owner)["steps"] == 0
     shell("database", "grant", "kept_test_ann", owner, "--for", "web-app")
     ann = as_member(owner, name, "kept_test_ann")
@@ -42,10 +43,26 @@ def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     told = shell("database", "status", ann)
     assert "walled off" in told
     assert "yes" in told
-    assert shell.json("database", "status", owner)["spaces"] == 1
+    found = shell.json("database", "status", owner)
+    assert (found["spaces"], found["crossings"]) == (1, [])
+    assert "reach their projects only" in shell("database", "status", owner)
     tied = shell.json("database", "grant", "kept_test_ann", owner)["projects"]
     assert tied[-1] == "web-app"
     drop_database(owner)
+
+
+def test_an_error_of_the_server_says_what_to_do(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = as_owner(shared_database())
+    steps = [*schema.migrations(), schema.SchemaStep(9, "create table kept.newer (x int) with (no_such_option)")]
+    monkeypatch.setattr(schema, "migrations", lambda: steps)
+    told = shell.fails("database", "migrate", owner)
+    assert "InvalidParameterValue (22023)" in told
+    assert "kept database status" in told
+    monkeypatch.setattr(connection, "OLDEST_SERVER", 990_000)
+    assert "Kept needs 99 or newer" in shell.fails("database", "init", owner)
+    url = "postgresql://ann@127.0.0.1:1/kept"
+    assert "Check that the server runs" in shell.fails("database", "status", url)
+    assert ".pgpass" in connection._help_with("fe_sendauth: no password supplied", url)
 
 
 def test_a_project_is_moved_into_the_database_and_back(shell: Shell) -> None:

@@ -30,7 +30,7 @@ def test_every_image_has_a_version_and_every_condition_can_come_true() -> None:
 
 @pytest.mark.parametrize("service", ["setup", "kept"])
 def test_its_commands_exist_with_their_options(service: str) -> None:
-    commands = re.findall(r"(?:^|&& )kept ([^\n\"&]+)", script(service), re.M)
+    commands = re.findall(r"(?:^|sh -euc ')kept ([^\n&']+)", script(service), re.M)
     assert commands
     for command in commands:
         verbs, options = re.split(r" (?=--)", command.strip())[:1], re.findall(r"--[\w-]+", command)
@@ -43,24 +43,33 @@ def test_its_commands_exist_with_their_options(service: str) -> None:
             assert option in shown.stdout, command
 
 
-@pytest.mark.parametrize("service", ["setup", "kept"])
-def test_kept_is_installed_from_the_mounted_checkout(service: str) -> None:
-    """No package index is asked for Kept: the passwords of the team are in the environment of the container."""
-    [target] = re.findall(r"pip install --quiet '([^'\[]+)\[", script(service))
-    mounts = [volume.split(":") for volume in SERVICES[service]["volumes"] if volume.startswith("./")]
-    assert {inside.removeprefix(f"{target}/") for _, inside, _ in mounts} == {
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-        "src",
-    }
-    for outside, inside, mode in mounts:
-        assert (ROOT / outside).exists()
-        assert (mode, inside) == ("ro", f"{target}/{outside.removeprefix('./')}")
+@pytest.mark.parametrize("service", ["owner", "setup", "kept"])
+def test_kept_is_built_from_the_checkout(service: str) -> None:
+    """No package index is asked for Kept, and no other file, such as `.env`, gets into the image."""
+    build = SERVICES[service]["build"]
+    assert build["context"] == "."
+    copied = re.findall(r"^COPY (.+) \S+$", build["dockerfile_inline"], re.M)
+    files = [name for line in copied for name in line.split()]
+    assert files == ["pyproject.toml", "README.md", "LICENSE", "src"]
+    assert all((ROOT / name).exists() for name in files)
+    [target] = re.findall(r"pip install --quiet '([^'\[]+)\[", build["dockerfile_inline"])
+    assert all(
+        line.split()[-1].startswith(target) for line in re.findall(r"^COPY .+$", build["dockerfile_inline"], re.M)
+    )
+
+
+def test_no_password_is_part_of_a_url_and_only_the_first_step_is_a_superuser() -> None:
+    for name, service in SERVICES.items():
+        environment = service.get("environment", {})
+        for variable, value in environment.items():
+            assert not re.search(r"://[^/]*(:|\$\{\w*PASSWORD)[^/]*@", value), (name, variable)
+        uses_superuser = "POSTGRES_PASSWORD" in str(environment)
+        assert uses_superuser == (name in ("postgres", "owner"))
 
 
 def test_its_python_compiles_and_its_settings_are_known() -> None:
     programs = [*re.findall(r"python -c '([^']+)'", script("setup")), SERVICES["kept"]["healthcheck"]["test"][-1]]
+    programs.append(script("owner"))
     assert [ast.parse(program) for program in programs]
     told = (ROOT / "docs" / "operating.md").read_text("utf-8")
     for service in SERVICES.values():

@@ -126,7 +126,10 @@ def test_nothing_is_set_on_a_backend_when_its_transaction_is_over(pooled: str) -
     storage = PostgresStorage(pooled, "project/p1")
     with storage.reading() as reader:
         reader.count()
+    storage.scrub()  # as after an erasure
     with psycopg.connect(pooled, autocommit=True, prepare_threshold=None) as connection:
+        limits = {connection.execute("show statement_timeout").fetchone() for _ in range(8)}
+        assert limits == {("0",)}
         left = [connection.execute("select current_setting('kept.space', true)").fetchone() for _ in range(8)]
         assert {row[0] for row in left if row is not None} <= {None, ""}
         assert connection.execute("select count(*) from kept.heads").fetchone() == (0,)

@@ -7,6 +7,7 @@ Rule: memory never stops an agent. A failure ends in an empty briefing, and its 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +17,7 @@ from kept import text, tokens
 from kept.errors import InvalidInput, KeptError
 from kept.freshness import UNKNOWN, Standing
 from kept.memory import read, receipts
-from kept.memory.context import Comparer, Context, Storages
+from kept.memory.context import Comparer, Context, Storages, settle
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
 from kept.memory.standing import CodeView
@@ -224,19 +225,21 @@ def _brief(
         return refusal
     if on_new_session is not None and _is_new(situation.session, storages):
         on_new_session(context, situation.session or "")
-    told = gather(context, situation, storages, now, is_hook=delivery is not None, still_told=still_told)
+    look = partial(gather, context, situation, storages, now, is_hook=delivery is not None, still_told=still_told)
+    told = context.in_rounds(storages, look)
+    settle(storages)
     briefing = compose(told.material, order)
     if delivery is not None:
         briefing = as_delivered(briefing, told)
     shown = _shown_in(briefing)
-    if situation.prompt:
-        context.signals.tell_search(situation.prompt, len(shown))
-    context.tell_read(shown)
     settled = [memory for memory in shown if memory.status != "candidate"]  # a use would confirm a candidate
     used = read.used_by(context, told.question, settled, now, session=situation.session, since=told.since)
     receipt = None
     with suppress(KeptError):  # a full disk, say: the briefing is delivered all the same
         receipt = _noted(context, told, briefing, delivery, shown, used)
+    if situation.prompt:
+        context.signals.tell_search(situation.prompt, len(shown))
+    context.tell_read(shown)
     read.after_recall(context, receipt)
     return replace(briefing, receipt=receipt)
 

@@ -8,6 +8,7 @@ and `write`, which ask `access`; one call is one group of events in the journal.
 import os
 import time
 from _contextvars import ContextVar  # as contextvars does, which is one module more
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -35,7 +36,7 @@ from kept.model import (
     Tier,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Embedder, R, Reader, Stamp, Storage, Transaction
+from kept.ports import ANYWHERE, Clock, Distant, Embedder, R, Reader, Stamp, Storage, Transaction
 from kept.settings import SEED_PROFILES, Settings
 from kept.storage.shared import every, random_hex
 from kept.tables import PRESETS
@@ -93,6 +94,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     person: str | None = None  # on whose behalf, by name; known where a team shares the project
     settings: Settings
     clock: Clock
+    still: dict[int, datetime] = field(default_factory=dict)  # thread → its time while it reads in rounds
     confirm: Confirm | None = None
     origin: Origin = "agent"
     is_hosted: bool = False  # an agent in a program of its own: what tools say to it comes later, with its transcript
@@ -299,17 +301,39 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     # What holds now
 
     def now(self) -> datetime:
-        """The clock's time, in UTC."""
-        at = self.clock()
+        """The clock's time, in UTC. It stands still for a thread that reads in rounds."""
+        at = self.still.get(get_ident()) or self.clock()
         if at.tzinfo is None:
             raise InvalidInput("The clock returned a time without a time zone.", hint="Use datetime.now(UTC).")
         return at.astimezone(UTC)
 
+    def in_rounds(self, storages: Storages, work: Callable[[], T]) -> T:
+        """Run a function that reads; for a storage that is far away in few round trips, so it may run several times.
+
+        It changes nothing before it has called `settle`. The clock stands still, so that each run asks the same.
+        """
+        far = next((storage for storage in storages if isinstance(storage, Distant) and storage.is_far), None)
+        if far is None or get_ident() in self.still:
+            return work()
+        self.still[get_ident()] = self.now()
+        latencies, knows_narrative = self.latencies, "narrative" in vars(self)
+
+        def run() -> T:
+            # Nothing that an earlier run has noted or guessed counts.
+            self.latencies = None if latencies is None else latencies.copy()
+            if not knows_narrative:
+                vars(self).pop("narrative", None)
+            return work()
+
+        try:
+            return far.in_rounds(run)
+        finally:
+            del self.still[get_ident()]
+
     def stamp(self, undoes: str | None = None, *, shared: bool = False) -> Stamp:
         """Who changes something, when, and as which group of the journal. `shared`: also global memory is changed."""
-        together = _TOGETHER.get()
-        if together is not None and together[0] is self and undoes is None:
-            return together[1]
+        if undoes is None and (held := self.held) is not None:
+            return held
         group, project = random_hex(8), self.spaces.project() if shared else None
         if project is not None:  # so that undo can tell which of two changes, in two journals, was the later one
             with project.reading() as reader:
@@ -325,6 +349,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             yield
         finally:
             _TOGETHER.reset(token)
+
+    @property
+    def held(self) -> Stamp | None:
+        """Return the stamp of all changes inside `together`; None outside."""
+        found = _TOGETHER.get()
+        return found[1] if found is not None and found[0] is self else None
 
     def rules(self, reader: Reader | None = None) -> "WriteRules":
         """The rules for a write right now; the echoes of the project's files are added where they matter.
@@ -466,3 +496,10 @@ def verb(name: str) -> Callable[[M], M]:
         return cast(M, called)
 
     return decorate
+
+
+def settle(storages: Storages) -> None:
+    """End this run of a function in rounds if it lacks an answer; else it may change something from here on."""
+    for storage in storages:
+        if isinstance(storage, Distant):
+            storage.settle()

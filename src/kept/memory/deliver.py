@@ -8,6 +8,7 @@ Rule: nothing to say is an empty text. What fails is raised: a hook reports it, 
 import os
 from collections.abc import Container
 from datetime import timedelta
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -87,12 +88,20 @@ class Deliveries:
         most = max(PROMPT_TOKENS, LINE_TOKENS * self._context.settings.prompt_lines)
         if not said:
             return ""
+        storages = self._context.readable()
+        block, is_quiet, is_second = self._context.in_rounds(storages, partial(self._for_words, said, most, listener))
+        if not is_quiet and not is_second:
+            return block
+        return self._context.in_rounds(storages, partial(self._with_list, block, listener, is_quiet=is_quiet))
+
+    def _for_words(self, said: str, most: int, listener: Listener) -> tuple[str, bool, bool]:
+        """Return the text for a prompt, and whether it comes after a long silence, or is the second of its session."""
         is_quiet, is_second = self._is_quiet(listener), self._is_second_prompt(listener)  # before its own receipt
         block = self._briefed(said, most, listener, "prompt")
         quoted = [] if block or not _may_quote_an_error(said) else _known_errors().errors_in(said)
         if quoted:
             block = self._fix_of("\n".join(quoted), listener, besides=told_in(self._context, listener.session).session)
-        return self._with_list(block, listener, is_quiet=is_quiet) if is_quiet or is_second else block
+        return block, is_quiet, is_second
 
     def is_attended(self, listener: Listener) -> bool:
         """Return True if a person is there, by the host's word or because somebody has spoken a second time."""
@@ -133,7 +142,7 @@ class Deliveries:
 
     def for_error(self, output: str, listener: Listener, command: str = "") -> str:
         """Write the known fix of an error; nothing when the error is new. `command` is the one that failed."""
-        return self._fix_of(output, listener, command)
+        return self._context.in_rounds(self._context.readable(), partial(self._fix_of, output, listener, command))
 
     def _fix_of(self, output: str, listener: Listener, command: str = "", besides: Container[str] = ()) -> str:
         """Write the known fix of an error, if it is no memory of `besides` (uids)."""

@@ -7,12 +7,13 @@ answer. Rule: notes are saved after the answer; saving never waits and never cha
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import BATCH, Comparer, Context, Memories, Ref, Storages
+from kept.memory.context import BATCH, Comparer, Context, Memories, Ref, Storages, settle
 from kept.memory.receipts import body, explain, latencies_of, past_latencies, save_notes, slow_mark
 from kept.memory.standing import CodeView
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
@@ -38,8 +39,21 @@ def recall(context: Context, request: Request) -> Recalled:
     """Answer a question of the caller, and note it."""
     request = as_asked(request)
     storages, now = context.readable(), context.now()
+    is_cheap = context.reranker is None and not profile_of(request, context.settings).vectors
+    ask = partial(_answer_and_note, context, request, storages, now)
+    recalled = context.in_rounds(storages, ask) if is_cheap else ask()
+    if recalled.receipt is None and _is_any_read_only(storages):
+        recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
+    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
+    after_recall(context, recalled.receipt)
+    return recalled
+
+
+def _answer_and_note(context: Context, request: Request, storages: Storages, now: datetime) -> Recalled:
+    """Answer a question, and save its receipt."""
     recalled = answer(context, request, storages, now)
     recalled = replace(recalled, hits=CodeView(context).labelled(recalled.hits))
+    settle(storages)
     hits = [hit for hit in recalled.hits if hit.message is None]
     missed = [miss.hit.memory for miss in recalled.misses]
     receipt = save_notes(
@@ -51,10 +65,6 @@ def recall(context: Context, request: Request) -> Recalled:
         linked=[hit.memory for hit in hits if not is_followed(hit)],
         used=used_by(context, request, [hit.memory for hit in hits], now),
     )
-    if receipt is None and _is_any_read_only(storages):
-        recalled = _noting(recalled, "The store is read-only, so this recall was not noted.")
-    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
-    after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
 
 

@@ -8,12 +8,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from functools import partial
 
 from kept import ids
 from kept.errors import InvalidInput
 from kept.exchange import agents_md
 from kept.memory import counts, trust
-from kept.memory.context import BATCH, Context, Receipts, Ref
+from kept.memory.context import BATCH, Context, Receipts, Ref, settle
 from kept.memory.standing import anchored
 from kept.model import ALSO, CHECK, GLOBAL, Conflict, Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Shelf, Stamp, Storage, Transaction
@@ -71,6 +72,12 @@ def remember_many(
     `stamp`: several calls with one stamp are one group of the journal. `uids`: those that imported drafts had before.
     """
     given = _as_drafts(drafts)
+    storages = [] if len(given) > BATCH or context.held is not None else [context.spaces.project()]
+    work = partial(_remember, context, given, stamp, uids)
+    return context.in_rounds([one for one in storages if one is not None], work)
+
+
+def _remember(context: Context, given: list[Draft], stamp: Stamp | None, uids: Sequence[str | None]) -> Receipts:
     storage = context.spaces.project()
     with nullcontext() if storage is None else storage.reading() as reader:
         rules = context.rules(reader)
@@ -106,6 +113,8 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp
     """
     receipts: dict[int, Receipt] = {}
     shared, own = _by_space(prepared)
+    if shared and (opened := context.spaces.project()) is not None:
+        settle([opened])  # a person is asked once
     project = context.owned() if own else None
     stamp = stamp or context.stamp(shared=bool(shared))
     batches = [(context.ensure_shared(), shared)] if shared else []

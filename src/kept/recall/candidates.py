@@ -122,6 +122,12 @@ class Latencies:
         self._n_noted = 0
         self.is_degraded = is_degraded
 
+    def copy(self) -> "Latencies":
+        """Return the same figures, to go on with apart from these."""
+        other = Latencies(is_degraded=self.is_degraded)
+        other._ring, other._is_whole, other._n_noted = self._ring.copy(), self._is_whole, self._n_noted
+        return other
+
     def note(self, took_ms: float, before: Callable[[], Sequence[float]] = lambda: ()) -> None:
         """One more recall; `before` gives those that receipts have kept so far, the newest last.
 

@@ -107,6 +107,11 @@ class Weights:
         self._joined: tuple[list[tuple[int, int]], int, Numbers] = ([], 0, Numbers(b"", b"", b"", ()))
         self._promised: tuple[Numbers | None, tuple[int, tuple[str, ...], bool] | None, bytes] = (None, None, b"")
 
+    @property
+    def newest(self) -> int:
+        """Return the number of the last chunk that was read; 0 if none was."""
+        return max(self._chunks, default=0)
+
     def read(self, rows: ChunkRows, *, up_to: int) -> Numbers:
         """The numbers of all memories up to an id, as the transaction of the rows sees them."""
         stamps = rows.stamps()

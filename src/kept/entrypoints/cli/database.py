@@ -65,6 +65,8 @@ def database_status(invocation: Invocation, *, url: str | None) -> None:
     }
     if found.spaces is not None:
         rows["projects"] = str(found.spaces)
+    if found.crossings is not None:
+        rows["tied roles"] = "; ".join(found.crossings) or "reach their projects only, as tried for each of them"
     invocation.answer(msgspec.to_builtins(found), field_lines(rows))
 
 

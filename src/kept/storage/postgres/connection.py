@@ -13,7 +13,8 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import inf
 from typing import Any
 
 import psycopg
@@ -31,6 +32,7 @@ from kept.storage.ranking import EXACT_UP_TO_ROWS
 from kept.storage.shared import block
 
 SCHEMA = "kept"
+OLDEST_SERVER = 140_000
 SEARCH_PATH = f"{SCHEMA}, pg_temp"  # unless it is named, pg_temp is searched first, before PostgreSQL's own names
 READ_LIMIT_MS = 30_000  # for one statement of a reader; recall has a deadline of its own
 WRITE_LIMIT_MS = 60_000  # for one statement of a writer, waiting for a standby included
@@ -55,6 +57,11 @@ HALFVEC = f"""
       and (o.rolsuper or o.oid = (select nspowner from pg_namespace where nspname = '{SCHEMA}'))"""
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
+Rows = Sequence[tuple[Any, ...]]
+Asked = tuple[str, dict[str, Any] | None]  # a statement and its values
+_FILLED = tuple(
+    (shelf, 1_000, 10_000, 10_000, None) for shelf in range(5)
+)  # the guess: there is something on every shelf
 Known = dict[tuple[Any, ...], list[tuple[Any, ...]]]  # statement and values → rows, as of one state of a space
 
 
@@ -105,41 +112,65 @@ class Database:
         self.url = url
         self.place = place_of(url)
         self.is_closed = False
+        self._pooler = threading.Event()  # set: there is one between us and the server
         self._pool: ConnectionPool[Connection] | None = None
         self._pid = 0
         self._opening = threading.Lock()
+        self.trip_s = self._last_s = inf  # the shortest round trip so far, with the server's work on it; the last one
 
     @contextmanager
     def transaction(
-        self, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "", wait_s: float
-    ) -> Iterator[tuple[Connection, Any]]:
-        """A connection inside a transaction of a space, and the row of `also`; the caller commits.
+        self,
+        number: int,
+        *,
+        reads: bool,
+        limits: Mapping[str, str],
+        asked: Sequence[Asked] = (),
+        wait_s: float,
+        on: "Connection | None" = None,
+    ) -> Iterator[tuple[Connection, list[list[tuple[Any, ...]]]]]:
+        """Yield a connection inside a transaction of a space, and the rows of each statement asked; the caller commits.
 
-        A connection whose server is gone is replaced, for a while, as long as nothing has happened on it.
+        A connection whose server is gone is replaced, for a while, as long as nothing has happened on it. `on`: one
+        that the caller has, perhaps in a transaction that only read; that one ends in the same round trip.
         """
         with translated(self.place):
-            connection, row = self._begun(number, reads=reads, limits=limits, also=also, wait_s=wait_s)
+            connection, rows = self._begun(number, reads=reads, limits=limits, asked=asked, wait_s=wait_s, on=on)
             try:
-                yield connection, row
+                yield connection, rows
             except BaseException:
-                _leave(connection)
+                leave(connection)
                 raise
             finally:
-                self._opened().putconn(connection)
+                if connection is not on:
+                    self._opened().putconn(connection)
 
-    def _begun(self, number: int, *, wait_s: float, **how: Any) -> tuple[Connection, Any]:
+    def _begun(
+        self, number: int, *, wait_s: float, on: "Connection | None", **how: Any
+    ) -> tuple[Connection, list[list[tuple[Any, ...]]]]:
         end = time.monotonic() + min(max(wait_s, FEWEST_S), RECONNECT_S)
         while True:
-            connection = self._take(wait_s, end)
+            connection = self._take(wait_s, end) if on is None or on.closed else on
+            started = time.perf_counter()
             try:
-                return connection, begin(connection, number, **how)
+                rows = begin(connection, number, **how)
+                self._note_trip(time.perf_counter() - started)
+                return connection, rows
             except BaseException as error:
-                _leave(connection)
+                leave(connection)
                 if is_lost(error):
                     connection.close()
-                self._opened().putconn(connection)
+                if connection is not on:
+                    self._opened().putconn(connection)
                 if not is_lost(error) or time.monotonic() > end:
                     raise
+
+    def _note_trip(self, seconds: float) -> None:
+        self._last_s, self.trip_s = seconds, min(self.trip_s, seconds)
+
+    def know_work(self, seconds: float) -> None:
+        """Take off the time of the last round trip that the server itself has worked."""
+        self._note_trip(max(0.0, self._last_s - seconds))
 
     def _take(self, wait_s: float, end: float) -> Connection:
         """A connection from the pool. While all are in use, wait; while the server does not answer, until `end`."""
@@ -163,14 +194,14 @@ class Database:
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """A connection of its own, outside of any transaction. Raises StorageError that says why there is none."""
-        try:
-            connection = psycopg.connect(self.url, **_HOW)
-        except psycopg.OperationalError as error:
-            why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
-            hint = "Check the server and the URL."
-            raise StorageError(f"{self.place} cannot be reached: {why}", hint=hint) from error
-        with translated(self.place), connection:
+        with translated(self.place), connected(self.url, **_HOW) as connection:
             yield connection
+
+    def look_for_pooler(self, connection: Connection, backend: int) -> None:
+        """Prepare no statements behind a pooler, such as pgbouncer: the next transaction may be on another backend."""
+        if backend != connection.info.backend_pid:
+            self._pooler.set()
+            _configure(self._pooler, connection)
 
     def close(self) -> None:
         self.is_closed = True
@@ -201,7 +232,7 @@ class Database:
             max_idle=IDLE_S,
             reconnect_timeout=RETRY_S,
             num_workers=1,
-            configure=_configure,
+            configure=partial(_configure, self._pooler),  # not a method, which would keep this object alive
             reset=_reset,
             open=True,
             name="kept",
@@ -231,15 +262,18 @@ _HOW: dict[str, Any] = {"autocommit": True, "context": _Context(), "connect_time
 class SpaceView:
     """One transaction in one space: what every reader reads with."""
 
+    is_guessing = False  # in rounds.py
+    asked_with: dict[tuple[int, str], tuple[str, ...]]  # there: shelf and word → the words that were asked with it
+
     def __init__(self, space: str, number: int, connection: Connection, known: Known | None = None) -> None:
         self.space = space
         self.number = number
         self.bare = connection
-        self._known = {} if known is None else known
+        self.known = {} if known is None else known
         self._deadline: Deadline | None = None
 
-    def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query; its `%(space)s` is this space."""
+    def fetch(self, sql: str, *, guess: Rows = (), **values: Any) -> list[tuple[Any, ...]]:
+        """Return all rows of a query; its `%(space)s` is this space. `guess`: rows for rounds.py to go on with."""
         found = self._execute(sql, values).fetchall()
         if self._deadline is not None and self._deadline.left_s <= 0:
             raise TooLate
@@ -250,23 +284,30 @@ class SpaceView:
         self._execute(sql, values)
 
     def _execute(self, sql: str, values: dict[str, Any]) -> "psycopg.Cursor[tuple[Any, ...]]":
-        bound = {name: adapted(value) for name, value in values.items()}
-        return self.bare.execute(sql, {"space": self.number, **bound}, binary=True)
+        return self.bare.execute(sql, self.bound(values), binary=True)
 
-    def once(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """The same, remembered as long as nobody has written: for few rows that every recall needs."""
+    def add(self, statement: bytes, values: Sequence[Any]) -> None:
+        """Run an insertion whose values are numbered; no placeholders are looked for in thousands of characters."""
+        psycopg.RawCursor(self.bare).execute(statement, values, prepare=True)
+
+    def bound(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a statement as PostgreSQL takes them."""
+        return {"space": self.number} | {name: adapted(value) for name, value in values.items()}
+
+    def once(self, sql: str, *, guess: Rows = (), **values: Any) -> list[tuple[Any, ...]]:
+        """Fetch rows and remember them until the space has changed: for few rows that every recall needs."""
         asked = (sql, *values.items())
-        found = self._known.get(asked)
+        found = self.known.get(asked)
         if found is None:
-            found = self.fetch(sql, **values)
+            found = self.fetch(sql, guess=guess, **values)
             if len(found) <= FEW:
-                self._known[asked] = found
+                self.known[asked] = found
         return found
 
     def corpus(self) -> dict[int, tuple[Any, ...]]:
         """Shelf → its rows, words and tokens, and how many rows it had when its hot words were counted."""
         sql = "select shelf, rows, words, tokens, counted_at from corpus where space = %(space)s"
-        return {row[0]: row[1:] for row in self.once(sql)}
+        return {row[0]: row[1:] for row in self.once(sql, guess=_FILLED)}
 
     def counts(self, shelf: int) -> tuple[int, int, int]:
         """Rows, words and tokens of a shelf."""
@@ -287,7 +328,9 @@ class SpaceView:
         is_large = any(n_rows > EXACT_UP_TO_ROWS for n_rows, *_ in self.corpus().values())
         if is_large:
             left_ms = max(1, round(deadline.left_s * 1_000))
-            self.bare.execute(f"savepoint search; set local statement_timeout = {left_ms:d}")
+            with self.bare.pipeline():
+                self.bare.execute("savepoint search")
+                self.bare.execute(f"set local statement_timeout = {left_ms:d}")
         self._deadline = deadline
         try:
             yield
@@ -300,15 +343,28 @@ class SpaceView:
                     self.bare.execute("rollback to savepoint search")
 
 
-def begin(connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "") -> Any:
-    """Begin a transaction in a space; `also` is run at once with it, and its last row is returned."""
+def begin(
+    connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], asked: Sequence[Asked] = ()
+) -> list[list[tuple[Any, ...]]]:
+    """Begin a transaction in a space and return the rows of the statements asked, all in one round trip.
+
+    Each statement goes on its own: a sharded database would pass a text of several on whole, for each of them.
+    """
     level = "repeatable read read only" if reads else "read committed"
     settings = {"search_path": SEARCH_PATH, "kept.space": f"'{number:d}'", **limits}
-    assignments = "; ".join(f"set local {name} = {value}" for name, value in settings.items())
-    cursor = connection.execute(f"begin isolation level {level}; {assignments}; {also}")
-    while cursor.nextset():
-        pass
-    return cursor.fetchone() if also else None
+    with connection.pipeline():
+        if connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.execute("commit")
+        connection.execute(f"begin isolation level {level}")
+        for name, value in settings.items():
+            connection.execute(f"set local {name} = {value}")
+        cursors = [connection.execute(sql, values, binary=True) for sql, values in asked]
+    return rows_of(cursors)
+
+
+def rows_of(cursors: "Sequence[psycopg.Cursor[tuple[Any, ...]]]") -> list[list[tuple[Any, ...]]]:
+    """Return the rows of statements that have ended; none for one that returns none."""
+    return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 
 def insert(
@@ -326,7 +382,6 @@ def insert(
     Rows are given without their space, and without the values of the first columns if these are the `same` in all.
     """
     start, shared = 0, [view.number, *same]
-    cursor = psycopg.RawCursor(view.bare)  # which does not look for placeholders in thousands of characters
     while start < len(rows):
         size = at_once
         while size > len(rows) - start:
@@ -337,7 +392,7 @@ def insert(
         for place, value in enumerate(values):
             if type(value) is str and (NUL in value or ESCAPE in value):
                 values[place] = _escaped(value)
-        cursor.execute(_insertion(table, tuple(columns), len(same), size, rest), values, prepare=True)
+        view.add(_insertion(table, tuple(columns), len(same), size, rest), values)
         start += size
 
 
@@ -360,6 +415,36 @@ def place_of(url: str) -> str:
         ) from error
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
     return f"postgresql://{host}/{parts.get('dbname') or ''}"
+
+
+def connected(url: str, **how: Any) -> Connection:
+    """Connect to a database. Raises StorageError that names the reason and the next step."""
+    place = place_of(url)
+    try:
+        connection: Connection = psycopg.connect(url, **how)
+    except psycopg.OperationalError as error:
+        why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
+        raise StorageError(f"{place} cannot be reached: {why}", hint=_help_with(why, url)) from error
+    if connection.info.server_version < OLDEST_SERVER:
+        found = connection.info.parameter_status("server_version")
+        connection.close()
+        raise StorageError(
+            f"{place} is PostgreSQL {found}. Kept needs {OLDEST_SERVER // 10_000} or newer.",
+            hint="Upgrade the server, or name another one.",
+        )
+    return connection
+
+
+def _help_with(why: str, url: str) -> str:
+    """Return the advice for a connection that failed."""
+    parts = conninfo_to_dict(url)
+    if "password" not in why:
+        return "Check that the server runs, and the host, port, database and role in the URL."
+    host, port = parts.get("host") or "localhost", parts.get("port") or 5432
+    line = f"{host}:{port}:{parts.get('dbname') or '*'}:{parts.get('user') or 'ROLE'}:PASSWORD"
+    return (
+        f"Put the line {line} into ~/.pgpass (chmod 600), with \\ before : and \\ in the password, or set PGPASSWORD."
+    )
 
 
 def closed(place: str) -> StorageError:
@@ -390,7 +475,11 @@ def translation(error: psycopg.Error, place: str) -> KeptError:
     if is_lost(error):
         return StorageError(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
     # The text of other errors may quote a value, so only its class is named.
-    return StorageError(f"PostgreSQL refused a statement in {place} ({type(error).__name__}).")
+    return StorageError(
+        f"PostgreSQL refused a statement in {place}: {type(error).__name__} ({error.sqlstate}).",
+        hint="`kept database status URL` shows the server and whether the tables fit this program. "
+        "The log of the server has the statement.",
+    )
 
 
 _Kinds = tuple[type[psycopg.Error], ...]
@@ -407,6 +496,12 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
         StorageError,
         "{} has no tables of Kept yet.",
         "Run `kept database init URL` as its owner.",
+    ),
+    (
+        (errors.UndefinedObject, errors.UndefinedFunction),
+        StorageError,
+        "{} was made by another version of Kept, or was copied from another server without its roles.",
+        "Its owner runs `kept database migrate`.",
     ),
     (
         (errors.InsufficientPrivilege,),
@@ -430,17 +525,15 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
 )
 
 
-def _leave(connection: Connection) -> None:
+def leave(connection: Connection) -> None:
     """End whatever transaction an error has left."""
     with suppress(psycopg.Error):
         if connection.info.transaction_status != TransactionStatus.IDLE:
             connection.execute("rollback")
 
 
-def _configure(connection: Connection) -> None:
-    """Prepare no statements behind a pooler, such as pgbouncer: the next transaction may be on another backend."""
-    found: Any = connection.execute("select pg_backend_pid()").fetchone()
-    if found[0] != connection.info.backend_pid:
+def _configure(pooler: threading.Event, connection: Connection) -> None:
+    if pooler.is_set():
         connection.prepare_threshold = None
 
 

@@ -15,14 +15,23 @@ from kept.model import Memory, replace
 from kept.ports import ANYWHERE, Deadline, Prepared, Where
 from kept.storage import ranking, weights
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import SpaceView, insert
+from kept.storage.postgres.connection import Rows, SpaceView, insert
 from kept.storage.ranking import Postings
-from kept.storage.shared import damaged, indexes
+from kept.storage.shared import MOST, damaged, indexes
 from kept.storage.weights import ChunkRow, Chunks, Traits, Weights
 
 _CHUNK_COLUMNS = ("stamp", "lengths", "feedbacks", "others", "days")
 _CHUNK_SELECT = ", ".join(_CHUNK_COLUMNS)
 _EMPTY = (0, 0, 0)
+FIRST_POSTINGS = 2_001  # of one word, before it is known how common it is
+_HELD = """
+    select w.word, array(
+        select p.id
+        from postings p
+        where p.space = %(space)s and p.shelf = %(on)s and p.word = w.word
+        limit %(most)s
+      )
+    from unnest(%(words)s::text[]) w (word)"""
 
 
 class PostgresIndex:
@@ -43,6 +52,8 @@ class PostgresIndex:
     def postings(
         self, words: Sequence[str], where: Where, *, newest: int | None = None, beside: Sequence[str] = ()
     ) -> Postings:
+        if self._view.is_guessing:
+            self._foresee()
         held: Postings = {word: [] for word in words}
         near = self._ids_of(beside, where) if beside else None
         for shelf in indexes(where) if words else ():
@@ -53,6 +64,13 @@ class PostgresIndex:
             held = {word: [id for id in ids if id in latest] for word, ids in held.items()}
         self._last = ([*words], held)
         return held
+
+    def _foresee(self) -> None:
+        """Ask in the first round for the weights that ranking will need if there are many matches, as far as known."""
+        if not self.stamps():
+            self.last_id()
+            for chunk in {0, self.weights.newest}:
+                self._chunk(chunk)
 
     def _ids_of(self, words: Sequence[str], where: Where) -> list[int]:
         """The rows that hold one of the words. A search asks for what is beside those that it has just listed."""
@@ -82,7 +100,31 @@ class PostgresIndex:
               )
             from unnest(%(words)s::text[]) w (word)"""
         on = rows.SHELVES[shelf]
-        return self._view.fetch(sql, on=on, words=list(words), near=near, newest=newest, **values)
+        if not self._view.is_guessing or is_filtered or near is not None or newest is not None:
+            guess = [(word, [0]) for word in words] if self._view.is_guessing else ()
+            return self._view.fetch(sql, guess=guess, on=on, words=list(words), near=near, newest=newest, **values)
+        return self._held(on, words)
+
+    def _held(self, on: int, words: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return the rows that hold each word, in rounds: the next one may need fewer of the words.
+
+        Which words are common is not known in the first round, so only so many rows of each are read then.
+        """
+        found = self._first_held(on, words)
+        common = [word for word in words if len(found[word]) >= FIRST_POSTINGS]
+        if common:
+            found |= dict(self._view.fetch(_HELD, on=on, words=common, most=MOST))
+        return [*found.items()]
+
+    def _first_held(self, on: int, words: Sequence[str]) -> dict[str, list[int]]:
+        groups = self._view.asked_with
+        lacking = tuple(word for word in words if (on, word) not in groups)
+        groups |= {(on, word): lacking for word in lacking}
+        found: dict[str, list[int]] = {}
+        for group in dict.fromkeys(groups[on, word] for word in words):
+            guess = [(word, [0]) for word in group]
+            found |= dict(self._view.fetch(_HELD, guess=guess, on=on, words=[*group], most=FIRST_POSTINGS))
+        return {word: found.get(word, []) for word in words}
 
     def counts(self, shelf: str) -> tuple[int, int, int]:
         return self._view.counts(rows.SHELVES[shelf])
@@ -93,8 +135,13 @@ class PostgresIndex:
             from postings
             where space = %(space)s and shelf = %(on)s and word = any(%(words)s)
             group by word"""
-        found: list[Any] = self._view.fetch(sql, on=rows.SHELVES[shelf], words=list(words)) if words else []
-        return dict(found)
+        counted: dict[str, int] = {}
+        if self._view.is_guessing:
+            held = self._first_held(rows.SHELVES[shelf], words)
+            counted = {word: len(ids) for word, ids in held.items() if len(ids) < FIRST_POSTINGS}
+        asked = [word for word in words if word not in counted]
+        found: list[Any] = self._view.fetch(sql, on=rows.SHELVES[shelf], words=asked) if asked else []
+        return counted | dict(found)
 
     def hot_words(self, shelf: str, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         *_, counted_at = self._view.corpus().get(rows.SHELVES[shelf], (None,))
@@ -112,14 +159,17 @@ class PostgresIndex:
         columns = ", ".join(f"m.{column}" for column in ("id", *Traits._fields))
         return [(row[0], Traits(*row[1:])) for row in self._with(columns, ids)]
 
-    def _with(self, columns: str, ids: Sequence[int]) -> list[tuple[Any, ...]]:
+    def _with(self, columns: str, ids: Sequence[int], guess: Rows = ()) -> list[tuple[Any, ...]]:
         sql = f"select {columns} from memories m where m.space = %(space)s and m.id = any(%(ids)s)"
-        return self._view.fetch(sql, ids=ids) if ids else []
+        if self._view.is_guessing and [*ids] == [0]:  # of a guess
+            return [*guess]
+        return self._view.fetch(sql, guess=guess, ids=ids) if ids else []
 
     def memories(
         self, ids: Sequence[int], words: Sequence[str] = (), where: Where = ANYWHERE
     ) -> list[tuple[Memory, Prepared]]:
-        found = {row[0]: row for row in self._with(rows.MEMORY_SELECT, ids)}
+        guess = [rows.imagined(id, words, next(iter(indexes(where)))) for id in ids] if self._view.is_guessing else ()
+        found = {row[0]: row for row in self._with(rows.MEMORY_SELECT, ids, guess)}
         if words and (len(found) < len(ids) or not {*map(rows.shelf_in, found.values())} <= {*indexes(where)}):
             raise damaged("The search index (it lists a memory that is not there)")
         together = [found[id] for id in ids if id in found]
@@ -168,18 +218,24 @@ class PostgresIndex:
         return dict(found)
 
     def last_id(self) -> int:
-        return int(self._view.fetch("select max(id) from memories where space = %(space)s")[0][0] or 0)
+        sql = "select max(id) from memories where space = %(space)s"
+        return int(self._view.fetch(sql, guess=[(0,)])[0][0] or 0)
 
     def stamps(self) -> list[tuple[int, int]]:
         return self._view.once("select chunk, stamp from weights where space = %(space)s order by chunk")
 
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
+        if self._view.is_guessing:  # one by one, because some may be here already
+            return {number: row for number in numbers if (row := self._chunk(number)) is not None}
         sql = f"""
             select chunk, {_CHUNK_SELECT}
             from weights
             where space = %(space)s and chunk = any(%(chunks)s)"""
         found: list[Any] = self._view.fetch(sql, chunks=numbers) if numbers else []
         return {chunk: tuple(row) for chunk, *row in found}
+
+    def _chunk(self, number: int) -> ChunkRow | None:
+        return _read_chunk(self._view, number)
 
 
 def tokens_of(prepared: Prepared) -> set[str]:

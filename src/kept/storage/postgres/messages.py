@@ -103,7 +103,7 @@ class PostgresMessages:
                   {"".join(f" and {condition}" for condition in given)}
               )
             from unnest(%(words)s::text[]) w (word)"""
-        values = {"session": session, "since": period.since, "until": period.until}
+        values: dict[str, Any] = {"session": session, "since": period.since, "until": period.until}
         found: list[Any] = self._view.fetch(sql, on=rows.SHELVES[SHELF], words=list(words), **values)
         return dict(found)
 

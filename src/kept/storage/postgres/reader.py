@@ -107,7 +107,13 @@ class PostgresReader(IndexReader, MessageReader):
             order by e.seq {"desc" if newest_first else "asc"}
             limit %(limit)s"""
         most = MOST if limit is None else limit
-        values = {"subject": subject, "group": group, "after": after, "later_than": later_than, "limit": most}
+        values: dict[str, Any] = {
+            "subject": subject,
+            "group": group,
+            "after": after,
+            "later_than": later_than,
+            "limit": most,
+        }
         return [rows.to_event(row) for row in self.view.fetch(sql, **values)]
 
     def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:

@@ -64,6 +64,9 @@ for _at, _name in enumerate(_FIELDS):
         _DECODE.append((_at, plain))
 
 
+_CREATED, _UPDATED, _TAGS, _FILES = (_FIELDS.index(name) for name in ("created_at", "updated_at", "tags", "files"))
+
+
 def shelf_of(memory: Memory) -> int:
     return SHELVES[index_of(memory) or "forgotten"]
 
@@ -75,6 +78,26 @@ def memory_values(memory: Memory, prepared: Prepared) -> tuple[Any, ...]:
     if memory.data is not None:
         values["data"] = json_text(memory.data)
     return (*values.values(), *_astuple(memory.source), *_astuple(prepared), shelf_of(memory))
+
+
+def imagined(id: int, words: Sequence[str], shelf: str) -> tuple[Any, ...]:
+    """Return the row of a memory that would fit these words, so that rounds.py sees which questions follow a hit."""
+    content = " ".join(words)
+    memory = Memory(
+        id=id,
+        uid=str(id),
+        space="",
+        content=content,
+        fingerprint="",
+        trust="user",
+        status="confirmed",
+        created_at=_EPOCH,
+        updated_at=_EPOCH,
+    )
+    dates = {at: 0 for at, decode in _DECODE if decode is moment and at in (_CREATED, _UPDATED)}
+    values = [*memory_values(memory, Prepared(content, "", "", "", "", len(words), len(words)))[:-1], SHELVES[shelf]]
+    values[_TAGS], values[_FILES] = [], []
+    return tuple(dates.get(at, value) for at, value in enumerate(values))
 
 
 def to_memory(row: Sequence[Any], space: str) -> Memory:

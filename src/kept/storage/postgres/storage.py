@@ -9,16 +9,17 @@ it; if its outcome is unknown, the storage finds it out or says so, and a retry 
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
 from psycopg.errors import Diagnostic
+from psycopg.pq import TransactionStatus
 
-from kept.errors import Busy, InvalidInput, NotFound, StorageError
+from kept.errors import Busy, InvalidInput, NotAllowed, NotFound, StorageError
 from kept.journal import FIRST_PREV, Salt
 from kept.ports import Scrubbed, Stamp
 from kept.storage.postgres import schema
@@ -27,17 +28,24 @@ from kept.storage.postgres.connection import (
     RECONNECT_S,
     RETRY_S,
     SCHEMA,
+    SEARCH_PATH,
     WRITE_LIMIT_MS,
+    Asked,
     Connection,
     Database,
     Known,
     SpaceView,
-    begin,
     is_lost,
+    leave,
+    translated,
 )
 from kept.storage.postgres.reader import PostgresReader
+from kept.storage.postgres.rounds import FirstRound, HastyTurnView, Rounds, gave_up
 from kept.storage.postgres.writer import (
     HEAD_COLUMNS,
+    LAST_HASH,
+    LAST_IDS,
+    TURNS,
     Head,
     PostgresBookkeeping,
     PostgresTransaction,
@@ -47,7 +55,21 @@ from kept.storage.postgres.writer import (
 from kept.storage.shared import WRITE_WAIT_S, random_hex
 from kept.storage.weights import Chunks, Weights
 
-VACUUM_LIMIT_MS = 300_000
+T = TypeVar("T")
+# An error, a division by zero, ends the transaction unless the head is as it was read and no other writer has it.
+_IS_SAME = """
+    select 1 / count(*)
+    from (
+      select 1
+      from heads
+      where space = %(space)s and last_ids = %(ids)s and turns = %(turns)s
+      for update skip locked
+    ) head"""
+_CLOCK: Asked = ("select clock_timestamp()", None)
+FAR_S = 0.002  # a round trip from which on fewer of them are worth the work of rounds
+PATIENT_TURNS = 16  # that wait for the head first, after one that others were faster than
+_HEAD = f"{HEAD_COLUMNS}, (select max(version) from migrations where space = 0)"
+VACUUM_LIMIT_S = 300.0
 COMMIT_WAIT_S = 60.0  # for a standby that does not answer
 _READER = {"statement_timeout": str(READ_LIMIT_MS)}
 _NOTES = {"statement_timeout": str(READ_LIMIT_MS), "synchronous_commit": "off"}
@@ -72,14 +94,22 @@ class PostgresStorage:
         salt: Salt = random_hex,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         must_exist: bool = False,
+        is_far: bool | None = None,
     ) -> None:
-        """Open the space, creating it if need be. `must_exist`: raise NotFound instead."""
+        """Open the space, creating it if need be. `must_exist`: raise NotFound instead.
+
+        `is_far`: whether to work in few round trips; None: as it is measured.
+        """
         self.space = space
         self._number = number_of(space)
         self._write_wait_s = write_wait_s
         self._salt = salt
         self._weights = Weights()
         self._database = Database(url)
+        self._is_far = is_far
+        self._patience = 0
+        self._is_standby = False  # as the last reader saw
+        self._local = threading.local()  # the rounds of each thread
         self._known: tuple[Any, Known] = (None, {})  # by the last reader, and in which turn that was
         self._left: tuple[Any, Chunks] = (None, {})  # by the last turn: its end, and the weights that it wrote
         try:
@@ -90,18 +120,73 @@ class PostgresStorage:
 
     @contextmanager
     def reading(self) -> Iterator[PostgresReader]:
-        also = f"select turns, last_hash, pg_is_in_recovery() from heads where space = {self._number:d}"
-        with self._transaction(reads=True, limits=_READER, also=also) as (connection, row):
-            if (known := self._known)[0] != row:
-                known = self._known = (row, {})
-            yield PostgresReader(SpaceView(self.space, self._number, connection, known[1]), self._weights)
+        if (rounds := self._rounds()) is not None and not rounds.is_settled:
+            yield PostgresReader(rounds.view, self._weights)
+            return
+        with self._look() as (connection, _, known, _):
+            yield PostgresReader(SpaceView(self.space, self._number, connection, known), self._weights)
             connection.execute("commit")
+
+    @property
+    def is_far(self) -> bool:
+        return self._database.trip_s >= FAR_S if self._is_far is None else self._is_far
+
+    def in_rounds(self, work: Callable[[], T]) -> T:
+        """Run a function that reads this space, in few round trips (see rounds.py)."""
+        if self._rounds() is not None:
+            return work()
+        rounds = Rounds(self.space, self._number, self._first_round, self._known[1])
+        if self._patience:
+            self._patience, rounds.is_hasty = self._patience - 1, False
+        self._local.rounds = rounds
+        try:
+            return rounds.run(work)
+        except (StorageError, Busy) as error:
+            if rounds.is_settled or not gave_up(error):
+                raise
+        finally:
+            self._local.rounds = None
+        return work()  # in a large space: each statement for itself, with the time that is left
+
+    def settle(self) -> None:
+        """Inside `in_rounds`: from here on something may change."""
+        if (rounds := self._rounds()) is not None:
+            rounds.settle()
+
+    def _rounds(self) -> Rounds | None:
+        return getattr(self._local, "rounds", None)
+
+    @contextmanager
+    def _first_round(self, asked: Sequence[Asked], limit_ms: int) -> Iterator[FirstRound]:
+        with self._look(asked, limit_ms) as begun:
+            yield begun
+            connection = begun.connection
+            if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
+                connection.execute("commit")
+
+    @contextmanager
+    def _look(self, asked: Sequence[Asked] = (), limit_ms: int = READ_LIMIT_MS) -> Iterator[FirstRound]:
+        """Yield a transaction that reads; the rows known of before are those of the same state of the space."""
+        head = f"select {_HEAD}, pg_is_in_recovery() from heads where space = {self._number:d}"
+        limits = {"statement_timeout": str(limit_ms)}
+        with self._transaction(reads=True, limits=limits, asked=[(head, None), *asked]) as (connection, found):
+            *row, self._is_standby = found[0][0] if found[0] else (None, False)
+            state = (row[TURNS], row[LAST_HASH]) if found[0] else None  # notes of a recall change neither
+            if self._known[0] != state:
+                self._known = (state, {})
+            yield FirstRound(connection, found[1:], self._known[1], tuple(row) if found[0] else None)
 
     @contextmanager
     def writing(
         self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
     ) -> Iterator[PostgresTransaction]:
-        with self._turn(self._write_wait_s if wait_s is None else wait_s) as (connection, head):
+        wait_s = self._write_wait_s if wait_s is None else wait_s
+        rounds = self._rounds()
+        if rounds is not None and not rounds.is_settled and rounds.is_hasty and wait_s > 0:
+            with self._hasty_turn(rounds, stamp, wait_s) as transaction:
+                yield transaction
+            return
+        with self._turn(wait_s) as (connection, head):
             known = self._left[1] if self._left[0] == (head.turns, head.last_hash) else {}
             view = TurnView(self.space, self._number, connection, stamp, self._salt, head, known)
             with self._committing(connection, view):
@@ -110,11 +195,58 @@ class PostgresStorage:
             self._left = ((head.turns, head.last_hash), view.chunks)
 
     @contextmanager
+    def _hasty_turn(self, rounds: Rounds, stamp: Stamp, wait_s: float) -> Iterator[PostgresTransaction]:
+        """Judge before the turn; then lock the head, compare it, write and commit, all in one round trip."""
+        head = self._head(rounds.head) if rounds.head is not None else Head(self.space, b"", {}, 0, FIRST_PREV, None, 0)
+        known = self._left[1] if self._left[0] == (head.turns, head.last_hash) else {}
+        view = HastyTurnView(rounds, stamp, self._salt, head, dict(known))
+        before = rounds.head
+        yield PostgresTransaction(view, self._weights)
+        view.end()
+        rounds.settle()
+        connection = rounds.connection
+        if before is None or connection is None:  # the space has no head yet, or the connection is in use
+            rounds.refuse()
+        rounds.connection = rounds.head = None
+        try:
+            with translated(self._database.place), self._committing(connection, view):
+                self._start(connection, self._turn_limits(wait_s))
+                connection.execute(self._lock(waits=True)[0][0])
+                SpaceView(self.space, self._number, connection).run(_IS_SAME, ids=before[LAST_IDS], turns=before[TURNS])
+                view.send(connection)
+        except StorageError as error:
+            leave(connection)
+            if isinstance(error.__cause__, errors.LockNotAvailable):
+                raise self._busy(wait_s) from error
+            if isinstance(error.__cause__, errors.DivisionByZero | errors.PipelineAborted):
+                self._patience = PATIENT_TURNS
+                rounds.refuse()
+            raise
+        rounds.connection = connection
+        self._left = ((head.turns, head.last_hash), view.chunks)
+
+    def _start(self, connection: Connection, limits: dict[str, str]) -> None:
+        """End a transaction that has read, and begin one that writes. Call it in a pipeline."""
+        settings = {"search_path": SEARCH_PATH, "kept.space": f"'{self._number:d}'", **limits}
+        connection.execute("commit")
+        connection.execute("begin isolation level read committed")
+        for name, value in settings.items():
+            connection.execute(f"set local {name} = {value}")
+
+    @contextmanager
     def bookkeeping(self) -> Iterator[PostgresBookkeeping | None]:
-        if self._known[0] is not None and self._known[0][-1]:  # on a standby, as the last reader saw
+        if self._is_standby:
             yield None
             return
-        with self._transaction(reads=False, limits=_NOTES, also=self._lock(waits=False)) as (connection, row):
+        self.settle()
+        rounds = self._rounds()
+        if rounds is not None and rounds.head is not None and rounds.connection is not None:
+            with self._in_haste(rounds, rounds.head) as notes:
+                yield notes
+            return
+        asked = self._lock(waits=False)
+        with self._transaction(reads=False, limits=_NOTES, asked=asked) as (connection, found):
+            row = next(iter(found[-1]), None)
             if row is None:  # somebody else has it
                 yield None
                 connection.execute("rollback")
@@ -122,6 +254,26 @@ class PostgresStorage:
                 with connection.pipeline():
                     yield PostgresBookkeeping(SpaceView(self.space, self._number, connection), self._head(row))
                     connection.execute("commit")
+
+    @contextmanager
+    def _in_haste(self, rounds: Rounds, row: tuple[Any, ...]) -> Iterator[PostgresBookkeeping]:
+        """Take notes in one round trip, with the head of the space as it was read; if that has changed, read again."""
+        connection, head = rounds.connection, self._head(row)
+        assert connection is not None
+        rounds.connection = rounds.head = None
+        view = SpaceView(self.space, self._number, connection)
+        try:
+            with translated(self._database.place), connection.pipeline():
+                self._start(connection, _NOTES)
+                view.run(_IS_SAME, ids=row[LAST_IDS], turns=row[TURNS])
+                yield PostgresBookkeeping(view, head)
+                connection.execute("commit")
+        except StorageError as error:
+            leave(connection)
+            if isinstance(error.__cause__, errors.DivisionByZero | errors.PipelineAborted):
+                rounds.refuse()
+            raise
+        rounds.connection = connection
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
@@ -134,12 +286,13 @@ class PostgresStorage:
     @contextmanager
     def lease(self, name: str, *, wait_s: float = 0.0) -> Iterator[bool]:
         """Held by a connection of its own, in a transaction that reads nothing; it ends with that."""
-        also = f"select pg_try_advisory_xact_lock({number_of(f'{self.space} lease {name}'):d})"
+        self.settle()
+        lock = f"select pg_try_advisory_xact_lock({number_of(f'{self.space} lease {name}'):d})"
         end = time.monotonic() + wait_s
         while True:
-            with self._transaction(reads=False, limits={}, also=also) as (connection, row):
-                if row[0] or time.monotonic() >= end:
-                    yield bool(row[0])
+            with self._transaction(reads=False, limits={}, asked=[(lock, None)]) as (connection, [[(is_ours,)]]):
+                if is_ours or time.monotonic() >= end:
+                    yield bool(is_ours)
                     connection.execute("rollback")
                     return
                 connection.execute("rollback")
@@ -148,11 +301,16 @@ class PostgresStorage:
     def scrub(self) -> Scrubbed:
         """Reclaim the room of erased rows, where the role may (PostgreSQL 17); the rest is the operator's."""
         with self._database.alone() as connection:
-            connection.execute(f"set statement_timeout = {VACUUM_LIMIT_MS:d}")
+            # Not a setting of the session: behind a pooler it would stay on the backend, for other clients.
+            limit = threading.Timer(VACUUM_LIMIT_S, connection.cancel_safe)
+            limit.daemon = True
+            limit.start()
             try:
                 connection.execute(f"vacuum {', '.join(f'{SCHEMA}.{table}' for table in _WITH_WORDS)}")  # of all spaces
             except psycopg.Error:
                 return Scrubbed(is_done=False)
+            finally:
+                limit.cancel()
             return Scrubbed()
 
     def describe(self) -> dict[str, Any]:
@@ -175,45 +333,73 @@ class PostgresStorage:
         self._database.close()
 
     def _open(self, at: datetime, must_exist: bool) -> None:
-        with self._database.alone() as connection:
-            begin(connection, self._number, reads=True, limits=_READER)
-            view = SpaceView(self.space, self._number, connection)
-            schema.check_role(view, self._database.place)
-            found = view.fetch("select name from heads where space = %(space)s")
-            connection.execute("commit")
-            if not found and must_exist:
-                raise NotFound(f"There is no {self.space} in {self._database.place} yet.")
-            if not found:
-                begin(connection, self._number, reads=False, limits=_READER)
-                sql = """
-                    insert into heads (space, name, created_at, tombstone_key, last_ids, last_event, last_hash, turns)
-                    values (%(space)s, %(name)s, %(at)s, %(key)s, '{}', 0, %(hash)s, 0)
-                    on conflict (space) do nothing"""
-                view.run(sql, name=self.space, at=at, key=bytes.fromhex(random_hex(32)), hash=FIRST_PREV)
-                found = view.fetch("select name from heads where space = %(space)s")
-                connection.execute("commit")
+        found = self._name(None)
+        if not found and must_exist:
+            raise NotFound(f"There is no {self.space} in {self._database.place} yet.")
+        if not found:
+            sql = """
+                insert into heads (space, name, created_at, tombstone_key, last_ids, last_event, last_hash, turns)
+                values (%(space)s, %(name)s, %(at)s, %(key)s, '{}', 0, %(hash)s, 0)
+                on conflict (space) do nothing"""
+            key = bytes.fromhex(random_hex(32))
+            values = {"space": self._number, "name": self.space, "at": at, "key": key, "hash": FIRST_PREV}
+            found = self._name((sql, values))
         if found[0][0] != self.space:
             why = f"The names {self.space} and {found[0][0]} have the same number."
             raise InvalidInput(why, hint="Choose another name.")
 
+    def _name(self, first: Asked | None) -> list[tuple[Any, ...]]:
+        """Check the role and return the name in the head of the space, if it has one, after a first statement."""
+        asked: list[Asked] = [
+            _CLOCK,
+            (schema.ROLE_ASKED, None),
+            *([] if first is None else [first]),
+            ("select name from heads where space = %(space)s", {"space": self._number}),
+            _CLOCK,
+            ("commit", None),
+        ]
+        try:
+            with self._transaction(reads=first is None, limits=_READER, asked=asked) as (connection, found):
+                [[(begun,)], [role], *_, name, [(ended,)], _] = found
+                self._database.know_work((ended - begun) / 1_000_000)
+                self._database.look_for_pooler(connection, role[-1])
+        except (NotAllowed, StorageError) as error:
+            if isinstance(error.__cause__, errors.InsufficientPrivilege | errors.UndefinedTable):
+                with self._transaction(reads=True, limits=_READER, asked=[asked[1], asked[-1]]) as (_, found):
+                    schema.check_role(found[0][0], self._database.place)
+            raise
+        schema.check_role(role, self._database.place)
+        return name
+
+    @contextmanager
     def _transaction(
-        self, *, reads: bool, limits: dict[str, str], also: str = "", wait_s: float | None = None
-    ) -> AbstractContextManager[tuple[Connection, Any]]:
+        self, *, reads: bool, limits: dict[str, str], asked: Sequence[Asked] = (), wait_s: float | None = None
+    ) -> Iterator[tuple[Connection, list[list[tuple[Any, ...]]]]]:
+        """Yield a transaction of this space; after rounds on their connection, unless that one is in use."""
         wait_s = self._write_wait_s if wait_s is None else wait_s
-        return self._database.transaction(self._number, reads=reads, limits=limits, also=also, wait_s=wait_s)
+        rounds = self._rounds()
+        on = None if rounds is None else rounds.connection
+        if rounds is not None:
+            rounds.connection = None
+        try:
+            begun = self._database.transaction(
+                self._number, reads=reads, limits=limits, asked=asked, wait_s=wait_s, on=on
+            )
+            with begun as found:
+                yield found
+        finally:
+            if rounds is not None:
+                rounds.connection = on
 
     @contextmanager
     def _turn(self, wait_s: float) -> Iterator[tuple[Connection, Head]]:
         """This connection's turn to write, with the head of the space locked."""
-        limits = {
-            "lock_timeout": f"{max(1, round(wait_s * 1_000)):d}",
-            "statement_timeout": f"{WRITE_LIMIT_MS + round(wait_s * 1_000):d}",
-        }
-        why = f"Another connection has been writing to {self.space} for more than {wait_s:g} s."
-        busy = Busy(why, hint="Try again.")
-        also = self._lock(waits=wait_s > 0)
+        limits, busy = self._turn_limits(wait_s), self._busy(wait_s)
+        self.settle()
+        asked = self._lock(waits=wait_s > 0)
         try:
-            with self._transaction(reads=False, limits=limits, also=also, wait_s=wait_s) as (connection, row):
+            with self._transaction(reads=False, limits=limits, asked=asked, wait_s=wait_s) as (connection, found):
+                row = next(iter(found[-1]), None)
                 if row is None:
                     raise busy
                 yield connection, self._head(row)
@@ -222,15 +408,25 @@ class PostgresStorage:
                 raise busy from error
             raise
 
-    def _lock(self, *, waits: bool) -> str:
-        """The statements that take the turn: the second one locks the head of the space, and reads it."""
-        queue, how = ("pg_advisory_xact_lock", "") if waits else ("pg_try_advisory_xact_lock", "skip locked")
-        return f"""
-            select {queue}({self._number:d});
-            select {HEAD_COLUMNS}, (select max(version) from migrations where space = 0)
+    def _turn_limits(self, wait_s: float) -> dict[str, str]:
+        return {
+            "lock_timeout": f"{max(1, round(wait_s * 1_000)):d}",
+            "statement_timeout": f"{WRITE_LIMIT_MS + round(wait_s * 1_000):d}",
+        }
+
+    def _busy(self, wait_s: float) -> Busy:
+        why = f"Another connection has been writing to {self.space} for more than {wait_s:g} s."
+        return Busy(why, hint="Try again.")
+
+    def _lock(self, *, waits: bool) -> list[Asked]:
+        """Return the statements that take the turn: the second one locks the head of the space, and reads it."""
+        queue = "select pg_advisory_xact_lock" if waits else "select pg_try_advisory_xact_lock"
+        head = f"""
+            select {_HEAD}
             from heads
             where space = {self._number:d}
-            for update {how}"""
+            for update {"" if waits else "skip locked"}"""
+        return [(f"{queue}({self._number:d})", None), (head, None)]
 
     def _head(self, row: Sequence[Any]) -> Head:
         *columns, version = row
@@ -257,7 +453,7 @@ class PostgresStorage:
                 patience.start()
                 connection.execute("commit")
         except psycopg.Error as error:
-            if not (is_ending and is_lost(error)):
+            if not (is_ending and is_lost(error)) or isinstance(error, errors.ReadOnlySqlTransaction):
                 raise
             connection.close()
             if not self._has_committed(view):

@@ -17,7 +17,7 @@ from kept import journal, vectors
 from kept.model import Conflict, Event, Memory, Record
 from kept.ports import Deadline, Stamp
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import AT_ONCE, Array, Connection, SpaceView, insert
+from kept.storage.postgres.connection import AT_ONCE, Array, Connection, Rows, SpaceView, insert
 from kept.storage.postgres.index import IndexChanges, PostgresIndex, refresh_hot_words
 from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.postgres.reader import PostgresReader, pgvector
@@ -27,6 +27,13 @@ from kept.storage.transaction import RecordWriter
 from kept.storage.weights import Chunks, Weights
 
 HEAD_COLUMNS = "name, tombstone_key, last_ids, last_event, last_hash, vector_model, turns"
+_DROP_LINKS_TO_NOTHING = """
+    delete from memory_links l
+    where l.space = %(space)s and (l.memory_id = any(%(ids)s) or l.related_id = any(%(ids)s))
+      and not (
+        exists (select from memories m where m.space = %(space)s and m.id = l.memory_id)
+        and exists (select from memories m where m.space = %(space)s and m.id = l.related_id))"""
+LAST_IDS, LAST_HASH, TURNS = 2, 4, 6  # their places in HEAD_COLUMNS
 _PAYLOADS = ("seq", "salt", "changed")
 _RECORDS = ("noun", "id", "name", "body")
 
@@ -78,7 +85,7 @@ class TurnView(SpaceView):
         self.journal = journal.Chain(stamp, salt, (head.last_event, head.last_hash))
         self.messages = PostgresMessages(self, self.changes, head.next_id)
 
-    def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+    def fetch(self, sql: str, *, guess: Rows = (), **values: Any) -> list[tuple[Any, ...]]:
         self.flush()
         return super().fetch(sql, **values)
 
@@ -267,17 +274,17 @@ class PostgresBookkeeping:
             self._view.run(sql, id=id, uses=uses, at=at)
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
-        sql = "select id from memories where space = %(space)s and id = any(%(ids)s) order by id"
-        there = [id for (id,) in self._view.fetch(sql, ids=sorted(set(ids)))]
         insert(
             self._view,
             "memory_links",
             ("memory_id", "related_id", "strength", "at"),
-            [(a, b, 1.0, at) for a, b in combinations(there, 2)],
+            [(a, b, 1.0, at) for a, b in combinations(sorted(set(ids)), 2)],
             rest="""on conflict (space, memory_id, related_id)
               do update set strength = memory_links.strength + 1.0, at = excluded.at""",
             at_once=10,  # pairs of the five hits that are usual
         )
+        if ids:  # one of them may have been erased in the meantime; to look first would cost a round trip
+            self._view.run(_DROP_LINKS_TO_NOTHING, ids=sorted(set(ids)))
 
     def count(self, counters: Mapping[str, int]) -> None:
         insert(
