@@ -347,17 +347,21 @@ class _Run:
         same = _by_mark(before)
         kept: list[int] = []
         rejections = Rejections(tx)
-        for draft in drafts:
-            if draft is None or (self._may_be_erased and tx.is_erased(draft.fingerprint)):
-                continue
+        for draft in filter(None, drafts):
             if (known := hidden.get(_mark(draft))) is not None:
                 kept.append(known)
-            elif draft.scope != "items" or not rejections.of(draft):
+            elif not self._is_gone_for_good(tx, draft, rejections):
                 kept.append(self._put(tx, draft, same.get(_mark(draft), [])))
         expired = [one for one in before if one.id not in kept]
         tx.put_many([one.archived("expired", tx.stamp.at) for one in expired], "expire")
         self.done.expired += len(expired)
         return kept
+
+    def _is_gone_for_good(self, tx: Transaction, draft: Memory, rejections: Rejections) -> bool:
+        """Return True for a text that was erased, and for an item that was forgotten or rejected."""
+        if self._may_be_erased and tx.is_erased(draft.fingerprint):
+            return True
+        return draft.scope == "items" and bool(rejections.of(draft))
 
     def _put(self, tx: Transaction, draft: Memory, twins: list[Memory]) -> int:
         """Store a record, in the place of the first one that says the same. Returns its id."""
