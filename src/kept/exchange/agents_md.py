@@ -32,7 +32,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?(?:---|\.\.\.)[ \t]*\r?\
 _HEADING = re.compile(r"(?:[ \t]*\r?\n)*#[ \t][^\r\n]*\r?\n")
 
 
-class Block(NamedTuple):
+class ManagedBlock(NamedTuple):
     """A file in three parts: `inner` stands between the lines of the markers, which no part has."""
 
     before: str
@@ -40,7 +40,7 @@ class Block(NamedTuple):
     after: str
 
 
-def find(whole: str) -> Block | None:
+def find(whole: str) -> ManagedBlock | None:
     """Return the block; None if there is none. Raises InvalidInput if its markers do not stand as they were written."""
     begins, ends = [], []
     at = 0
@@ -58,7 +58,7 @@ def find(whole: str) -> Block | None:
             f"AGENTS.md has {len(begins)} lines {BEGIN} and {len(ends)} lines {END}, or they changed places.",
             hint="Leave one of each, in this order, or delete them with the lines between them.",
         )
-    return Block(whole[: begins[0][0]], whole[begins[0][1] : ends[0][0]], whole[ends[0][1] :])
+    return ManagedBlock(whole[: begins[0][0]], whole[begins[0][1] : ends[0][0]], whole[ends[0][1] :])
 
 
 def newline_of(whole: str) -> str:

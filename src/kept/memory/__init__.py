@@ -41,7 +41,17 @@ if TYPE_CHECKING:
     from kept.memory.imports import ImportedTranscript
     from kept.memory.judging import Addition, JudgeList, Judgement
     from kept.memory.look import Look
-    from kept.memory.namespaces import Aliases, Files, Knowledge, Namespaces, Pauses, Reviews, Store, Team, Vectors
+    from kept.memory.namespaces import (
+        Aliases,
+        Files,
+        Knowledge,
+        Namespaces,
+        Pauses,
+        Reviews,
+        Store,
+        TeamMemory,
+        Vectors,
+    )
     from kept.memory.narratives import ListedNarrative, Narrative
     from kept.memory.read import ListStatus, Page
     from kept.memory.receipts import Explained
@@ -666,7 +676,7 @@ class Kept:
         return self._namespaces.pauses
 
     @property
-    def team(self) -> "Team":
+    def team(self) -> "TeamMemory":
         """Memories shared through a git ref of the repository's remote: share, unshare, push, pull, trust, status."""
         return self._namespaces.team
 

@@ -32,7 +32,7 @@ class CalledTool(NamedTuple):
     is_error: bool
 
 
-class Turn(NamedTuple):
+class ModelTurn(NamedTuple):
     """A text of one side; of the assistant, also the calls that it made after it."""
 
     role: Literal["user", "assistant"]
@@ -49,16 +49,16 @@ def messages_for(provider: Provider, messages: Sequence[Message], system: str = 
     return _FORMS[provider](system.strip(), [*_turns(messages)])
 
 
-def _turns(messages: Sequence[Message]) -> Iterator[Turn]:
+def _turns(messages: Sequence[Message]) -> Iterator[ModelTurn]:
     """Yield the conversation with each call beside its result, whichever order they were stored in."""
     calls, results = _first(messages, "tool_call"), _first(messages, "tool_result")
     for message in messages:
         if calls.get(message.id) is message:
-            yield Turn("assistant", message.content.strip(), (_call(message, results.get(message.id)),))
+            yield ModelTurn("assistant", message.content.strip(), (_call(message, results.get(message.id)),))
         elif message.role in ("tool_call", "tool_result") and message.id in calls:
             continue  # it is told with the call
         elif text := _text_of(message):
-            yield Turn("assistant" if message.role == "assistant" else "user", text)
+            yield ModelTurn("assistant" if message.role == "assistant" else "user", text)
 
 
 def _first(messages: Sequence[Message], role: str) -> dict[str, Message]:
@@ -80,9 +80,9 @@ def _text_of(message: Message) -> str:
     return f"{heads[message.role]}\n{text}" if text and message.role in heads else text
 
 
-def _joined(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
+def _joined(turns: Sequence[ModelTurn]) -> Iterator[list[ModelTurn]]:
     """Yield runs of turns of one side, for APIs where the sides alternate. A call ends the run of the assistant."""
-    run: list[Turn] = []
+    run: list[ModelTurn] = []
     for turn in turns:
         if run and (run[-1].role != turn.role or (run[-1].calls and not turn.calls)):
             yield run
@@ -92,7 +92,7 @@ def _joined(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
         yield run
 
 
-def _openai(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
+def _openai(system: str, turns: Sequence[ModelTurn]) -> dict[str, Any]:
     said: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for run in _joined(turns):
         calls = [call for turn in run for call in turn.calls]
@@ -108,7 +108,7 @@ def _openai_call(call: CalledTool) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _anthropic(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
+def _anthropic(system: str, turns: Sequence[ModelTurn]) -> dict[str, Any]:
     def text(words: str) -> dict[str, Any]:
         return {"type": "text", "text": words}
 
@@ -123,7 +123,7 @@ def _anthropic(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
     return {**({"system": system} if system else {}), "messages": said}
 
 
-def _gemini(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
+def _gemini(system: str, turns: Sequence[ModelTurn]) -> dict[str, Any]:
     def text(words: str) -> dict[str, Any]:
         return {"text": words}
 
@@ -139,7 +139,7 @@ def _gemini(system: str, turns: Sequence[Turn]) -> dict[str, Any]:
 
 
 def _alternating(
-    turns: Sequence[Turn],
+    turns: Sequence[ModelTurn],
     assistant: str,
     parts_name: str,
     text: Callable[[str], dict[str, Any]],
@@ -166,7 +166,7 @@ def _alternating(
     return said
 
 
-_FORMS: Mapping[str, Callable[[str, Sequence[Turn]], dict[str, Any]]] = {
+_FORMS: Mapping[str, Callable[[str, Sequence[ModelTurn]], dict[str, Any]]] = {
     "openai": _openai,
     "anthropic": _anthropic,
     "gemini": _gemini,

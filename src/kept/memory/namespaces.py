@@ -184,7 +184,7 @@ class Files(Namespace):
         return perform(self._context, verbs.exchange.WRITE_BRAIN, asked)
 
 
-class Team(Namespace):
+class TeamMemory(Namespace):
     """Memories shared through a git ref of the repository's remote (`memory.team`)."""
 
     def share(self, refs: Ref | Sequence[Ref]) -> Memories:
@@ -450,7 +450,7 @@ class Namespaces:
         self.aliases = Aliases(context)
         self.files = Files(context)
         self.pauses = Pauses(context)
-        self.team = Team(context)
+        self.team = TeamMemory(context)
         self.vectors = Vectors(context)
         self.reviews = Reviews(context)
         self.knowledge = Knowledge(context)

@@ -594,6 +594,11 @@ class InMemoryStorage:
         self._salt = salt
         self._is_closed = False
 
+    def hold(self, state: State, prepared: Mapping[int, Prepared]) -> None:
+        """Hold this state from now on, with the tokens of some of its memories."""
+        self.state = state
+        self._prepared.update((id, (state.memories[id], tokens)) for id, tokens in prepared.items())
+
     @contextmanager
     def reading(self) -> Iterator[InMemoryReader]:
         self._check_open()
@@ -678,7 +683,7 @@ def _line(prepared: Prepared) -> str:
 
 def holding(space: str, contents: Contents) -> InMemoryStorage:
     """Return a storage that holds this. Every other text is prepared, so that a deadline is for the search alone."""
-    storage, model = InMemoryStorage(space), contents.vector_model
+    model = contents.vector_model
     state = State(
         key=contents.key,
         tombstones=contents.tombstones,
@@ -690,9 +695,8 @@ def holding(space: str, contents: Contents) -> InMemoryStorage:
     )
     for record in contents.records:
         state.table(type(record))[record.id] = record
-    storage.state = state
-    known = contents.prepared.items()
-    storage._prepared.update((id, (state.memories[id], tokens)) for id, tokens in known)
+    storage = InMemoryStorage(space)
+    storage.hold(state, contents.prepared)
     with storage.reading() as reader:
         reader.statistics(())
     return storage

@@ -30,7 +30,7 @@ RAISED = frozenset(("remember", "reinforce", "pin", "confirm", "restore"))
 GONE = frozenset(CHANGES["removed"])
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class JournalFilter(Struct, frozen=True, kw_only=True):
     """The lines that a person wants to see; an empty field takes all."""
 
     who: str = ""
@@ -49,7 +49,7 @@ class Journal(Struct, frozen=True, kw_only=True):
     older: int = 0
 
 
-def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before: int) -> Journal:
+def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: JournalFilter, before: int) -> Journal:
     """Return the lines before an event, or the newest ones."""
     first, end = _span(memory, activity, wanted, before)
     lines: list[dict[str, Any]] = []
@@ -66,9 +66,10 @@ def read(memory: Kept, shelf: Shelf, activity: Activity, wanted: Wanted, before:
     return Journal(lines=lines, older=last if last > first else 0)
 
 
-def _span(memory: Kept, activity: Activity, wanted: Wanted, before: int) -> tuple[int, int]:
+def _span(memory: Kept, activity: Activity, wanted: JournalFilter, before: int) -> tuple[int, int]:
     """Return the first and the last event that may be wanted."""
-    end, first = before - 1 if before else memory.look().last_event(), 1
+    last, first = memory.look().last_event(), 1
+    end = min(before - 1, last) if before else last
     if wanted.day is not None:
         start = _moment(wanted.day, memory)
         first = activity.events_before(memory, start) + 1

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.activity import Activity, Counts, Overviews, by_local_day
-from kept.entrypoints.web.journal_lines import CHANGES, Journal, Wanted, read
+from kept.entrypoints.web.journal_lines import CHANGES, Journal, JournalFilter, read
 from kept.entrypoints.web.shell import LAST, address, draw_page, now_of, root_of
 from kept.memory import Kept
 
@@ -45,7 +45,7 @@ def timeline(
     activity: Activity = request.app.state.activity
     counts = activity.of(memory)
     today = now.astimezone().date()
-    wanted = Wanted(who=who, what=what, day=day)
+    wanted = JournalFilter(who=who, what=what, day=day)
     journal = read(memory, request.app.state.shelves.of(memory), activity, wanted, before)
     filters = {"who": who, "what": what, "day": "" if day is None else day.isoformat()}  # of the address
     is_whole = not before and not any(filters.values())

@@ -16,7 +16,7 @@ _HEADING = re.compile(r"#{1,6}\s")
 _USERS = ("user", "human")
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class SpokenTurn(Struct, frozen=True, kw_only=True):
     """One side of a dialogue: who spoke, the words, and the line where they begin."""
 
     role: Role
@@ -28,14 +28,14 @@ class Dialogue(Struct, frozen=True, kw_only=True):
     """A conversation that stands in a note. `session` is the name that it had elsewhere."""
 
     session: str
-    turns: tuple[Turn, ...]
+    turns: tuple[SpokenTurn, ...]
     at: datetime | None = None
 
 
-def without_dialogues(text: str, first_line: int = 1) -> tuple[str, list[Turn]]:
+def without_dialogues(text: str, first_line: int = 1) -> tuple[str, list[SpokenTurn]]:
     """Return a text with blank lines in the place of its dialogues, and their turns."""
     lines = text.split("\n")
-    turns: list[Turn] = []
+    turns: list[SpokenTurn] = []
     at = 0
     while at < len(lines):
         end = _end_of_dialogue(lines, at) if _TURN.match(lines[at]) else at
@@ -56,11 +56,11 @@ def _end_of_dialogue(lines: Sequence[str], start: int) -> int:
     return len(lines)
 
 
-def _turns(lines: Sequence[str], first_line: int) -> list[Turn]:
+def _turns(lines: Sequence[str], first_line: int) -> list[SpokenTurn]:
     said: list[tuple[Role, list[str], int]] = []
     for number, line in enumerate(lines, first_line):
         if turn := _TURN.match(line):
             said.append(("user" if turn[1].lower() in _USERS else "assistant", [turn[2]], number))
         elif said:
             said[-1][1].append(line)
-    return [Turn(role=role, content="\n".join(words).strip(), line=number) for role, words, number in said]
+    return [SpokenTurn(role=role, content="\n".join(words).strip(), line=number) for role, words, number in said]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kept.exchange.agents_md import without_block
-from kept.exchange.importers.dialogues import Dialogue, Turn, without_dialogues
+from kept.exchange.importers.dialogues import Dialogue, SpokenTurn, without_dialogues
 from kept.exchange.importers.foreign import (
     CONTENT_CHARS,
     Brought,
@@ -163,7 +163,7 @@ def _is_session_header(note: Note) -> bool:
     return bool(of_session) and _SESSION_HEADER.match(plain(note.content)) is not None
 
 
-def _dialogue(path: Path, turns: Sequence[Turn], header: Sequence[Note], at: datetime | None) -> Dialogue:
+def _dialogue(path: Path, turns: Sequence[SpokenTurn], header: Sequence[Note], at: datetime | None) -> Dialogue:
     lines = [plain(note.content) for note in header]
     ids = (line.partition(":")[2].strip() for line in lines if line.lower().startswith("session id"))
     return Dialogue(session=next(ids, "") or path.stem, turns=tuple(turns), at=at)

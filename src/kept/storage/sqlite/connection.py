@@ -418,7 +418,7 @@ class Unchanged:
             self._known = (connection, connection.data_version(), known[2])
 
 
-class Pool:
+class ReaderPool:
     """Idle connections to one file, and those that are lent."""
 
     def __init__(self, path: Path, connect: Callable[[], apsw.Connection]) -> None:
@@ -538,7 +538,7 @@ class Pool:
 class _Loan:
     """A connection until the end of a block."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ReaderPool) -> None:
         self._pool = pool
 
     def __enter__(self) -> apsw.Connection:

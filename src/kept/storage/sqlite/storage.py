@@ -26,7 +26,7 @@ from kept.storage.sqlite import acknowledged, encoding, pages, reserve, schema
 from kept.storage.sqlite.acknowledged import backups_folder, daily_backups_of
 from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
 from kept.storage.sqlite.connection import (
-    Pool,
+    ReaderPool,
     Unchanged,
     View,
     connect,
@@ -94,7 +94,7 @@ class SqliteStorage:
         self._now = now
         self._salt = salt
         self._turns = Turns(path.with_name(path.name + ".lock"))
-        self._pool = Pool(path, self._connect)
+        self._pool = ReaderPool(path, self._connect)
         self._weights = Weights()
         self._unchanged = Unchanged()
         n_daily = 0 if self._is_read_only else daily_backups
