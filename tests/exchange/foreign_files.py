@@ -22,7 +22,7 @@ class ForeignFile(NamedTuple):
 
 CODEX_SUMMARY = """thread_id: 019e87c8
 updated_at: 2026-06-02T10:03:10+00:00
-cwd: /work/app
+cwd: /home/ann/app
 
 # The gateway was moved
 
