@@ -479,6 +479,21 @@ def test_no_later_commit_lowers_or_takes_the_words_of_a_teammate(team: Callable[
     assert ann.find(SAID).trust == "unknown"
 
 
+def test_rewritten_words_do_not_come_along_with_the_change_of_a_teammate(team: Callable[..., Team]) -> None:
+    both = team()
+    ann, bob = both.clones
+    ref = ann.says(SAID)
+    ann.memory.team.push()
+    bob.memory.team.pull()
+    name = f"{ann.memory.get(ref).uid}.json"
+    both.forge({name: both.files()[name].replace(b"Fridays", b"holidays")})
+    both.clock.advance(minutes=1)
+    bob.memory.revise(bob.find(SAID).ref, tags=["calendar"])
+    bob.memory.team.push()
+    ann.memory.team.pull()
+    assert (ann.memory.get(ref).content, ann.memory.get(ref).tags) == (SAID, ("calendar",))
+
+
 def test_a_taken_back_statement_does_not_return_with_an_old_file(team: Callable[..., Team]) -> None:
     both = team("ann", "bob", "cleo")
     ann, _, cleo = both.clones

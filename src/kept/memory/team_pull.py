@@ -115,6 +115,10 @@ class _Here(NamedTuple):
         fields = {name: now for one in came for name, now in told_fields(one).items()}
         return {name: tuple(now) if isinstance(now, list) else now for name, now in fields.items()}
 
+    def made(self, change: TeamChange) -> bool:
+        """Return True for a change of this store: its values are here, and the ref has no say in them."""
+        return any(one.group == change.group and not one.actor.endswith(CLAIMED) for one in self.events)
+
     def before_sharing(self) -> list[Event]:
         """Return the events that the shared statement was made from: no revision that the others do not know."""
         shared = [event.seq for event in self.events if event.group == self.note]
@@ -204,7 +208,7 @@ def _piece(space: str, here: _Here, claims: Sequence[Claimed], accepted: Collect
         record, events, later = here.mine, [], [first, *later]
     for change in later:
         author = authors[change.group]
-        fields = _changed_fields(here, change, record, _level(author.key, accepted))
+        fields = {} if here.made(change) else _changed_fields(here, change, record, _level(author.key, accepted))
         record = replace(record, **fields)
         events.append(_event(record, change, author, (*fields, *(("id",) if change.action == SHARE else ()))))
     return Piece(space=space, noun=Memory, subject=here.uid, record=record, history=(*here.before_sharing(), *events))
