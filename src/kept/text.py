@@ -364,7 +364,7 @@ DELIVERED_TAG = "kept-memory"  # around every text that an agent is given withou
 # Gemini CLI escapes the brackets where it puts the text before a prompt.
 _DELIVERED = "|".join(rf"{a}{DELIVERED_TAG}{z}.*?(?:{a}/{DELIVERED_TAG}{z}|\Z)" for a, z in ("<>", ("&lt;", "&gt;")))
 # What hosts put around the answer of a hook, once nothing is left in it.
-_EMPTY_WRAPPER = r"<(hook_context|system-reminder)>\s*(?:\w+ hook additional context:)?\s*</\1>"
+_EMPTY_WRAPPER = r"<(hook_context|system-reminder)>\s*+(?:\w++ hook additional context:\s*+)?</\1>"
 
 
 def delivered(text: str) -> str:

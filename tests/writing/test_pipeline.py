@@ -187,7 +187,7 @@ def test_a_topic_takes_the_place_of_what_it_said_before(memory: kept.Kept) -> No
 def test_a_key_makes_remembering_idempotent(memory: kept.Kept) -> None:
     first = memory.remember("Stored once", key="job-1")
     again = memory.remember("Something else entirely", key="job-1")
-    assert (again.outcome, again.ref, again.reason) == ("stored", first.ref, "already_stored")
+    assert (again.outcome, again.ref, again.reason) == ("refused", first.ref, "key_taken")
     assert len(memory.history()) == 1
 
 
@@ -202,7 +202,6 @@ def test_secrets_never_reach_the_storage(memory: kept.Kept) -> None:
                 files=(f"/tmp/{secret}",),
                 topic=secret,
                 title=f"Token {secret}",
-                key=f"key {secret}",
                 source=Source(origin="user", agent=secret, session=secret, file=secret),
                 data={"password": "hunter2-hunter2", "nested": [secret]},
             )

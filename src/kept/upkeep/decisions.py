@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from kept import worth
-from kept.model import Memory, Message, Session
+from kept.model import Memory, Message, SessionRecord
 from kept.tables import Retention, by_kind
 
 UpkeepAction = Literal["confirm", "penalise", "expire", "evict"]
@@ -111,24 +111,24 @@ def carried_out(decision: UpkeepDecision, now: datetime) -> Memory:
 FAST = -1  # the mark `ended` of a session that was finished fast: findings and summary are still to be stored
 
 
-def is_unfinished(session: Session) -> bool:
+def is_unfinished(session: SessionRecord) -> bool:
     """Whether a session was never finished, went on since, or was finished fast. A packed one is finished."""
     return session.packed_at is None and (session.finished_at is None or session.ended == FAST)
 
 
-def is_to_finish(session: Session, last: Message | None, now: datetime, idle_minutes: int) -> bool:
+def is_to_finish(session: SessionRecord, last: Message | None, now: datetime, idle_minutes: int) -> bool:
     """Whether an unfinished session is over: finished fast, or silent for that long."""
     if not is_unfinished(session):
         return False
     return session.finished_at is not None or now - silent_since(session, last) >= timedelta(minutes=idle_minutes)
 
 
-def silent_since(session: Session, last: Message | None) -> datetime:
+def silent_since(session: SessionRecord, last: Message | None) -> datetime:
     """When something was last said, or when the session began."""
     return session.started_at if last is None or last.at is None else last.at
 
 
-def is_to_pack(session: Session, last: Message | None, now: datetime, rules: UpkeepRules) -> bool:
+def is_to_pack(session: SessionRecord, last: Message | None, now: datetime, rules: UpkeepRules) -> bool:
     """Whether a session has been silent long enough to be compressed.
 
     An old conversation that was imported yesterday counts from yesterday.

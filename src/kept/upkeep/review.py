@@ -25,6 +25,8 @@ UNUSED_DAYS = 30  # a month of work without a use
 TALK_DAYS = 30
 LEAST_MESSAGES = 20  # with fewer, nothing can be called irrelevant
 COMMON_SHARE = 0.1  # a word in more memories than that says nothing about any of them
+LEAST_GIST = 4  # words: of fewer, one that seldom matters may be the point
+_LIGHT = frozenset(("is", "are", "be", "been", "being", "gets", "get", "getting", "on", "every", "each"))
 _BESIDE = "kept_beside"  # in `data`: the uids of memories that make the same statement, where both are to stay
 
 
@@ -49,7 +51,7 @@ class ReviewFinding(Struct, frozen=True, kw_only=True):
     beside: Memory | None = None
     conflict: str | None = None
     reasons: tuple[ReviewReason, ...]
-    why: str
+    detail: str
     proposed: Decision
 
     @property
@@ -127,7 +129,7 @@ def _of_code(memories: Sequence[Memory], look: Look) -> tuple[list[ReviewFinding
             is_over = found.state != "changed"
             action: ReviewAction = "archive" if is_over and memory.status != "pinned" else "keep"
             decision = Decision(action=action, ref=memory.ref)
-            one = ReviewFinding(memory=memory, reasons=("stale",), why=found.note, proposed=decision)
+            one = ReviewFinding(memory=memory, reasons=("stale",), detail=found.note, proposed=decision)
             (gone if is_over else changed).append(one)
     return gone, changed
 
@@ -161,7 +163,7 @@ def _candidate(memory: Memory) -> ReviewFinding:
     return ReviewFinding(
         memory=memory,
         reasons=("candidate",),
-        why=said,
+        detail=said,
         proposed=Decision(action="keep", ref=memory.ref),
     )
 
@@ -170,7 +172,7 @@ def _proposal(memory: Memory) -> ReviewFinding:
     return ReviewFinding(
         memory=memory,
         reasons=("global",),
-        why="an agent proposes it for all projects; promote:… moves it into global memory, keep:… leaves it here",
+        detail="an agent proposes it for all projects; promote:… moves it into global memory, keep:… leaves it here",
         proposed=Decision(action="promote", ref=memory.ref),
     )
 
@@ -198,7 +200,7 @@ def _contradictions(memories: Sequence[Memory], conflicts: Sequence[Conflict]) -
                 beside=winner,
                 conflict=conflict.ref,
                 reasons=("conflict",),
-                why=f"{'contradicts' if conflict.type != 'ambiguous' else 'may contradict'} [id:{winner.ref}]",
+                detail=f"{'contradicts' if conflict.type != 'ambiguous' else 'may contradict'} [id:{winner.ref}]",
                 proposed=Decision(action="supersede", ref=loser.ref, by=winner.ref),
             )
 
@@ -218,7 +220,7 @@ def _repetitions(memories: Sequence[Memory]) -> Iterator[ReviewFinding]:
     """Find memories that make the same statement as a better one. Pairs that a person kept are left out."""
     same: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
     for memory in memories:
-        same[text.statement(memory.content)].append(memory)
+        same[_gist(memory.content)].append(memory)
     for alike in same.values():
         best_first = sorted(alike, key=_standing, reverse=True)
         for place, worse in enumerate(best_first):
@@ -228,15 +230,26 @@ def _repetitions(memories: Sequence[Memory]) -> Iterator[ReviewFinding]:
                     memory=worse,
                     beside=better,
                     reasons=("duplicate",),
-                    why=f"says the same as [id:{better.ref}], in nearly the same words",
+                    detail=f"says the same as [id:{better.ref}], in nearly the same words",
                     proposed=Decision(action="supersede", ref=worse.ref, by=better.ref),
                 )
 
 
+def _gist(content: str) -> tuple[str, ...]:
+    """Return the words of a statement, in order, without those that seldom change its meaning.
+
+    Looser than the write path: a person decides about a pair. Names, numbers, verbs, a "not", a "was", "only",
+    "to" and "from" all count, and so does the order.
+    """
+    said = text.statement(content)
+    gist = tuple(word for word in said if word not in _LIGHT)
+    return gist if len(gist) >= LEAST_GIST else said
+
+
 def kept_beside(memory: Memory, memories: Sequence[Memory]) -> Memory:
     """The memory with a mark that it is to stay beside all those that say the same now: no review asks again."""
-    said = text.statement(memory.content)
-    alike = [one.uid for one in memories if one.uid != memory.uid and text.statement(one.content) == said]
+    said = _gist(memory.content)
+    alike = [one.uid for one in memories if one.uid != memory.uid and _gist(one.content) == said]
     known = (memory.data or {}).get(_BESIDE, [])
     if not set(alike) - set(known):
         return memory
@@ -269,7 +282,7 @@ def _examine(
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
     found: dict[ReviewReason, str] = {}
     if idle_days > shelf_life:
-        found["stale"] = f"not used or confirmed for {idle_days} days; the shelf life of its kind is {shelf_life}"
+        found["stale"] = f"not used or confirmed for {idle_days} days; the shelf life of its kind is {shelf_life} days"
     if memory.use_count == 0 and memory.feedback <= 0 and unseen_days > UNUSED_DAYS:
         found["unused"] = f"never used in {unseen_days} days"
     if min(unseen_days, idle_days) > TALK_DAYS and talk.leaves_out(words):
@@ -279,7 +292,7 @@ def _examine(
     return ReviewFinding(
         memory=memory,
         reasons=tuple(found),
-        why="; ".join(found.values()),
+        detail="; ".join(found.values()),
         proposed=Decision(action="archive" if _is_to_go(memory, found) else "keep", ref=memory.ref),
     )
 

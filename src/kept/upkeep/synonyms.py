@@ -27,7 +27,7 @@ class AliasProposal(Struct, frozen=True, kw_only=True):
 
     word: str
     other: str
-    why: str
+    reason: str
 
 
 def alias_proposals(memories: Sequence[Memory], is_known: Callable[[str, str], bool]) -> list[AliasProposal]:
@@ -43,7 +43,7 @@ def _short_forms(memories: Sequence[Memory]) -> Iterator[AliasProposal]:
             parts = words.replace("-", " ").split()[-len(short) :]
             if len(parts) == len(short) and all(map(str.startswith, map(str.lower, parts), short.lower())):
                 spelt_out = " ".join(parts).lower()
-                yield AliasProposal(word=short.lower(), other=spelt_out, why=f"[id:{memory.ref}] spells it out")
+                yield AliasProposal(word=short.lower(), other=spelt_out, reason=f"[id:{memory.ref}] spells it out")
 
 
 def _of_tags(memories: Sequence[Memory]) -> Iterator[AliasProposal]:
@@ -63,7 +63,7 @@ def _of_tags(memories: Sequence[Memory]) -> Iterator[AliasProposal]:
             is_close = number >= max(FEWEST, OF_WORD * held_by[word], OF_TAG * len(own))
             if is_close and word not in of_tag and len(written.get(word, "")) >= _SHORTEST:
                 why = f"{number} of {len(own)} memories tagged {tag} say it, and hardly any other"
-                yield AliasProposal(word=tag, other=written[word], why=why)
+                yield AliasProposal(word=tag, other=written[word], reason=why)
 
 
 def _as_written(memories: Sequence[Memory]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept import text
-from kept.model import LOW_TRUST, Draft, Memory, Origin, Source, Status, replace
+from kept.model import KEY_TAKEN, LOW_TRUST, Draft, Memory, Origin, Source, Status, replace
 from kept.proposals import COMMAND
 from kept.tables import Preset
 from kept.text import compiled
@@ -50,6 +50,7 @@ REASONS: Mapping[str, str] = {
     "only_a_secret": "Nothing was left after redaction.",
     "erased": "It was erased before, and is stored again only on purpose.",
     "rejected": "It was forgotten or rejected before, and only a person brings it back.",
+    KEY_TAKEN: "Its key is that of a memory with another text.",
     "auto_off": "The setting auto_memory is off, so only what is remembered on purpose is stored.",
     "paused": "Kept is paused here and stores only what is remembered on purpose.",
 }

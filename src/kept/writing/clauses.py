@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.text import compiled
+from kept.writing.grammar import spelled
 
 MAX_CHARS = 1_000  # a statement is short; only the beginning of a document is read
 MAX_CLAUSES = 6
@@ -197,7 +198,7 @@ def _clauses_of(content: str) -> tuple[Clause, ...]:
 
 
 def _split(content: str) -> list[str]:
-    parts = compiled(_CLAUSE).split(content.replace("’", "'"))[: 2 * MAX_CLAUSES]
+    parts = compiled(_CLAUSE).split(spelled(content))[: 2 * MAX_CLAUSES]
     parts = [piece for part in parts for piece in _at_colon(part)]
     return [part for part in parts if not part.rstrip().endswith("?") and not compiled(_INTERJECTION).fullmatch(part)]
 

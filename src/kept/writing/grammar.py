@@ -1,7 +1,7 @@
 """Read a sentence of a user: its openers, what it does (states, asks, orders, reacts), and the words that weigh.
 
-Used by extraction. The words are data: `words.txt`, for English, German, French, Spanish, Portuguese and Japanese.
-Rule: no table names a topic. A sentence in a language that no table knows is a statement.
+Used by extraction. The words are data: `words.txt`, for English, German, French, Spanish, Portuguese, Italian and
+Japanese. Rule: no table names a topic. A sentence in a language that no table knows is a statement.
 """
 
 import re
@@ -18,7 +18,7 @@ MAX_REACTION_WORDS = 2  # beside words that only react: "thanks, perfect work"
 
 MARKS = (
     "rule standing prohibits change warns prefers contrasts names_self undo guess fleeting first_person objects "
-    "symptom decides wish reason points_back"
+    "symptom decides wish reason points_back mends fails"
 ).split()
 _TABLES = Path(__file__).parent / "words.txt"
 _WORD = r"[\w'’-]+"
@@ -28,10 +28,16 @@ _OPENERS = (
     ("remarks", r"\s?[,.:;!—–-]", ""),
     ("reminds", r"[\s,:]", "recalls"),
     ("warns_of", r"\s?[,.:!—–-]", "warns"),
-    ("denies", r"[,.:;!—–-]", "objects"),
+    ("turns", r"[\s,.:;!—–-]", "change"),
+    ("denies", r"[,.:;!—–、-]", "objects"),
 )
 _GIVES = {name: mark for name, _, mark in _OPENERS if mark}
 _BARE_OBJECTION = r"(?i)(?:nope|wrong|actually|falsch|doch)\b"
+# Contractions typed without their sign, where no other word is written so: "dont", "thats", but not "its" and "were".
+_TYPED = (
+    r"(?i)\b(?:(do|does|did|is|are|was|has|have|had|ca|wo|could|should|would)(nt)|(that|what|there|let)(s)|(i|we|you|they)(ve)"
+    r"|(you|they)(re))\b"
+)
 # "Tests in this folder are slow", "Release notes must …": a noun that looks like the verb of an order.
 _NOT_AN_ORDER = (
     r"(?i)^\w+ \w+s (?:in|are|is|must|have|with|as) "
@@ -81,7 +87,7 @@ def _opener() -> re.Pattern[str]:
         table = tables()[name]
         phrases = [table.phrases.pattern] if table.phrases else []
         ways.append(rf"(?P<{name}>{'|'.join([*phrases, *map(re.escape, sorted(table.single))])})(?={end})")
-    return re.compile(rf"(?i)\W*(?:{'|'.join(ways)})[\s,.:;!—–-]*")
+    return re.compile(rf"(?i)\W*(?:{'|'.join(ways)})[\s,.:;!—–、-]*")
 
 
 class Reading(Struct, frozen=True):
@@ -94,6 +100,16 @@ class Reading(Struct, frozen=True):
     def has(self, *names: str) -> bool:
         """Return True if the sentence has one of these marks."""
         return not self.marks.isdisjoint(names)
+
+
+def spelled(sentence: str) -> str:
+    """Return a sentence with the signs of contractions: "dont" as "don't". Only for reading: a text keeps its words."""
+    return compiled(_TYPED).sub(_contracted, sentence.replace("’", "'"))
+
+
+def _contracted(typed: re.Match[str]) -> str:
+    word, end = filter(None, typed.groups())
+    return f"{word}n't" if end.lower() == "nt" else f"{word}'{end}"
 
 
 def without_openers(sentence: str) -> tuple[str, set[str]]:
@@ -117,17 +133,22 @@ def read(sentence: str) -> Reading:
     """Read one sentence."""
     sentence = sentence.replace("’", "'")
     rest, marks = without_openers(sentence)
-    own = masked(rest).lower()
+    own = spelled(masked(rest)).lower()
     words = compiled(_WORD).findall(own)
     known = tables()
     marks |= {name for name in MARKS if known[name].are_in(frozenset(words), own)}
+    marks |= {"symptom"} if "fails" in marks else set()
     if compiled(_BARE_OBJECTION).match(sentence):
         marks.add("objects")
     alone = _opener().fullmatch(f"{rest} ")
     if alone is not None:
         return Reading(rest, "reacts", frozenset(marks | _marks_of(alone)))
     act = _act(rest, own, words, marks)
-    if act == "orders" and words[0] == "now" and not known["change"].are_in(frozenset(words[1:]), own):
+    if (
+        act == "orders"
+        and "now" in (words[0], words[-1])
+        and not known["change"].are_in(frozenset(words) - {"now"}, own)
+    ):
         marks.discard("change")  # "now" is the next step
     return Reading(rest, act, frozenset(marks))
 

@@ -11,10 +11,12 @@ from unicodedata import normalize
 
 from kept.model import ERASED
 from kept.text import fingerprint, sentences
+from kept.writing.secrets.rules import FUNCTION_WORDS
 
 SHORT_WORDS, SHORT_CHARS = 3, 16  # a text below both is a short one
 MANY = 500  # texts: from here on it is cheaper to look up each word than to look for each text
 HEAD_WORDS = 4  # the beginning by which a buried passage is looked for
+LEAST_BEGINNING = 4  # letters of a word that show it in another form
 MAX_BURIED_WORDS = 400  # of a longer passage only the sentences are recognised again
 SAID = "said"  # the family of sentences of erased messages: a person may say them again, a summary may not
 
@@ -43,6 +45,43 @@ def _folded(said: str) -> str:
 
 def _words(said: str) -> Words:
     return tuple(word for word, _, _ in _places(said))
+
+
+class Traces:
+    """Collect the signs that show an erased text in a question: more than its quotation word for word.
+
+    Its words that nothing else has, the beginnings of those words, and any few of its words in a row. Small words, as
+    "the" and "at", tell nothing.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        told = [_words(one) for one in texts]
+        words = {word for one in told for word in one} - FUNCTION_WORDS
+        self._whole = {word for word in words if len(word) >= LEAST_BEGINNING}
+        self._names = words | {word[:end] for word in words for end in range(LEAST_BEGINNING, len(word))}
+        self._runs = {run for one in told for run in _runs(one)}
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def forgive(self, said: str) -> None:
+        """Leave out the words of a text that stays, and their beginnings: they tell nothing of the erased one."""
+        known = set(_words(said))
+        self._names -= known
+        self._names -= {word[:end] for word in known for end in range(LEAST_BEGINNING, len(word))}
+        self._whole -= known
+
+    def are_in(self, said: str) -> bool:
+        """Return True if a text could have been taken from the erased ones. In doubt it could."""
+        words = _words(said)
+        if not self._names.isdisjoint(words) or not self._runs.isdisjoint(_runs(words)):
+            return True
+        folded = _folded(said)
+        return any(word in folded for word in self._whole)
+
+
+def _runs(words: Words) -> Iterator[Words]:
+    return (words[at : at + HEAD_WORDS] for at in range(len(words) - HEAD_WORDS + 1))
 
 
 class Passages:

@@ -23,6 +23,7 @@ from msgspec.structs import asdict, replace
 
 from kept import text
 from kept.model import (
+    KEY_TAKEN,
     LOW_TRUST,
     NOTE_OF,
     REJECTED,
@@ -68,7 +69,7 @@ from kept.writing.duplicates import (
 )
 from kept.writing.likeness import near_kind
 from kept.writing.passages import Buried
-from kept.writing.redact import redact_draft
+from kept.writing.redact import RedactedDraft, redact_draft
 from kept.writing.rejections import Rejections, was_rejected
 
 UNTRUSTED_CONFIDENCE = 0.3
@@ -86,6 +87,10 @@ class WriteRules(Struct, frozen=True, kw_only=True):
     is_paused: bool = False
     is_capture_off: bool = False  # by the setting auto_memory
     paused_sessions: Collection[str | None] = ()
+
+    def redacted(self, draft: Draft) -> RedactedDraft:
+        """Return the draft without its secrets, as it would be stored."""
+        return redact_draft(draft, email=self.redact_email, allow=self.allow)
 
 
 class Ready(Struct, frozen=True, kw_only=True, gc=False):
@@ -132,7 +137,7 @@ class Destination(Struct, frozen=True, kw_only=True):
 def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     """Check, redact and judge a draft. A receipt is a refusal; what no storage could hold raises InvalidInput."""
     draft = check(draft if draft.source is not None else replace(draft, source=rules.source))
-    safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
+    safe = rules.redacted(draft)
     draft = _completed(safe.draft)
     is_redacted = bool(safe.redactions)
     is_paused = _is_paused(draft, rules)
@@ -155,7 +160,7 @@ def _is_paused(draft: Draft, rules: WriteRules) -> bool:
 def take(draft: Draft, rules: WriteRules) -> Ready:
     """Check and redact a draft, and judge nothing: for what a program keeps under a key of its own."""
     draft = check(draft if draft.source is not None else replace(draft, source=rules.source))
-    safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
+    safe = rules.redacted(draft)
     return Ready(draft=_completed(safe.draft), status="confirmed", preset=rules.preset, redactions=safe.redactions)
 
 
@@ -212,24 +217,27 @@ def _with_free_uids(tx: Transaction, batch: Sequence[Ready | Receipt]) -> Iterat
         yield replace(ready, uid=None) if is_taken else ready
 
 
-def _stored_before(memory: Memory, stored: Memory) -> str:
-    """Say that the key of a memory is there, and whether with another text: that one stays."""
+def _stored_before(ready: Ready, memory: Memory, stored: Memory) -> Receipt:
+    """Return the receipt of a draft whose key is there: stored before, or refused if that memory has another text."""
     if memory.fingerprint == stored.fingerprint:
-        return "It was stored before."
-    return f"Nothing was stored: its key is that of memory {stored.ref}, which has another text. Revise that one."
+        return _receipt("stored", stored, ready, reason="already_stored", message="It was stored before.")
+    why = f"Nothing was stored: its key is that of memory {stored.ref}, which has another text. Revise that one."
+    return _receipt("refused", stored, ready, reason=KEY_TAKEN, message=why)
 
 
 def _store_one(
     tx: Transaction, ready: Ready, memory: Memory, known: Known, rejections: Rejections, at: datetime
 ) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
-        return _receipt("stored", stored[0], ready, reason="already_stored", message=_stored_before(memory, stored[0]))
+        return _stored_before(ready, memory, stored[0])
     if not ready.is_said_now and _tells_erased(tx, memory):
         return _refused("erased", REASONS["erased"], ready.redactions)
     alike = known.alike(memory)
     memory = known.as_heard(memory, alike)
-    rejected = [] if _is_confirmed(memory, known, alike) else rejections.of(memory)
-    if rejected and _is_persons_word(memory, rejected):
+    rejected = rejections.of(memory)
+    if rejected and _is_confirmed(memory, known, alike):
+        rejected = []
+    elif rejected and _is_persons_word(memory, rejected):
         rejections.lift(tx, rejected)
         rejected = []
     if not rejected:

@@ -18,8 +18,8 @@ from kept.model import Memory, RejectedAs, Rejection, replace
 from kept.ports import Reader, Transaction
 from kept.text import compiled
 from kept.writing.clauses import DENIALS
-from kept.writing.last_word import is_day
 from kept.writing.letters import unmasked
+from kept.writing.things import is_day
 from kept.writing.values import is_side
 
 MIN_SHARE = 0.9  # of the longer skeleton, that both have

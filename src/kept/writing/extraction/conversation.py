@@ -17,20 +17,30 @@ from kept.tables import IMPORTANCE_BY_KIND, by_kind
 from kept.text import compiled
 from kept.writing.conflicts import CORRECTION
 from kept.writing.extraction import evidence, sorts
+from kept.writing.extraction.choices import MAX_ASKED_CHARS, choice_of, options_in
 from kept.writing.extraction.commands import Commands
 from kept.writing.extraction.edits import MAX_FILES, Edits, edits_in
 from kept.writing.extraction.evidence import JudgedPassage, judge, names_in
 from kept.writing.extraction.failures import Failure, Failures, command_in, is_telling
 from kept.writing.extraction.gist import Gist
-from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
+from kept.writing.extraction.passages import (
+    INTERRUPTED,
+    MIN_SENTENCE_CHARS,
+    Passage,
+    noted_passages,
+    passages,
+)
 from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import lowered, rules
-from kept.writing.extraction.said import Before, Statement, statements_in
+from kept.writing.extraction.said import MIN_THINGS, Before, Statement, statements_in
 from kept.writing.extraction.statements import dated, finished, own_words
 from kept.writing.extraction.topics import topics_in
 from kept.writing.grammar import read as read_sentence
-from kept.writing.last_word import NO, YES, Values, over_in, overrules, things_in, values_of
+from kept.writing.last_word import NO, YES, overrules
+from kept.writing.over import over_in
+from kept.writing.quotes import split
 from kept.writing.speech import elided
+from kept.writing.things import Values, things_in, values_of
 
 MAX_CHARS = 500
 MAX_PROPOSALS = 15  # of a session: about 1,000 tokens for whoever judges them
@@ -39,6 +49,8 @@ MESSAGES_PER_PROPOSAL = 2  # a short session has few
 FIX_POINTS = 12  # of an error with its fix: always proposed
 MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MIN_ASKED_THINGS = 2
+OBJECTION_TURNS = 2  # of the user, to which an objection can refer
+TENTATIVE_TURNS = 2  # of the user, after which "I was thinking of …" is not decided by another statement
 MIN_NAME_CHARS = 3  # of a name that is looked for in replaced code
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
@@ -59,6 +71,15 @@ FIX = "fix"
 
 
 _CORRECTING = ("objects", "change", "contrasts", "prohibits", "recalls", "decides")
+_WEIGHTY = (
+    *("decides", "standing", "prohibits", "contrasts", "recalls", "warns", "prefers", "answer", "personal"),
+    *("names_self", "objects"),
+)  # marks of a statement that says more than a problem
+# "Tell me when it fails" reports no failure.
+_CASE = (
+    r"(?i)\b(?:when|whenever|if|in case|wenn|falls|sobald|quand|lorsque?|si|cuando|quando|se|caso)\b"
+    r"|とき|場合|たら|れば"
+)
 _NO_SUBJECT = r"[A-Z][a-z]+s\b(?! (?:is|are|was|were|must|can|need|have)\b)"  # of a list item: "Opens the log"
 
 
@@ -88,6 +109,7 @@ class _Found(Struct):
     judged: JudgedPassage | None = None
     fix: tuple[ExtractedDraft, ...] = ()
     corrects: tuple[ExtractedDraft, ...] = ()  # the fix in whose place the user says this
+    is_problem: bool = False  # the user reports something wrong: over when the code is changed for it
     is_over: bool = False
     is_doubtful: bool = False
 
@@ -145,17 +167,33 @@ class Conversation:
         if message.content.lstrip().lower().startswith(INTERRUPTED):
             self._is_interrupted = True
             return
-        read = passages(message.content, is_long_pasted=True)
+        read = passages(message.content, is_long_pasted=True) or self._bare_choice(message)
         if not read:
             return
         self._turn += 1
+        if (first := read_sentence(read[0].sentences[0])).act == "reacts" and first.has("undo"):
+            self._undo_last()
         self._request, self._is_interrupted = (message, read[0].text), False
         before = len(self._found)
+        is_to_mend = any(read_sentence(one).has("mends") for passage in read for one in passage.sentences)
         for statement in statements_in(message, read, self._heard, is_chat=self._is_chat):
             found = self._add(statement.content, message, statement.points, statement=statement)
+            found.is_problem = _tells_problem(statement, is_to_mend=is_to_mend)
             self._overrule(found, statement, before)
         self._heard.own_question = _last_question(read) or self._heard.own_question
         self._heard.agent = self._heard.asked = self._heard.question = ""
+
+    def _undo_last(self) -> None:
+        """Drop the user's last statement, if it was made in the turn before: "scratch that"."""
+        last = _last_said(self._found)
+        if last is not None and last.turn == self._turn - 1:
+            last.is_over = True
+
+    def _bare_choice(self, message: Message) -> list[Passage]:
+        """Return an answer that is too short for a sentence, if options were offered: "B"."""
+        answer = message.content.strip()
+        is_sign = len(answer) < MIN_SENTENCE_CHARS and choice_of(answer, options_in(self._heard.asked)) is not None
+        return [Passage((answer,))] if is_sign else []
 
     def _add(self, content: str, message: Message, points: float, **about: Any) -> _Found:
         found = _Found(content, message, points, len(self._found), self._turn, values_of(content), **about)
@@ -164,16 +202,23 @@ class Conversation:
 
     def _overrule(self, later: _Found, statement: Statement, of_message: int) -> None:
         """Drop what this statement ends: earlier statements of the user, and passages of the agent."""
-        mine = next((each for each in reversed(self._found[: later.place]) if each.statement is not None), None)
+        mine = _last_said(self._found[: later.place])
         new, over = values_of(statement.said), over_in(statement.said)
-        earlier = [each for each in self._found[: later.place] if each.message.id != later.message.id]
+        earlier = _open_to(later, statement, self._found[: later.place])
+        if _decides(statement) and (tried := _last_said(earlier, "guess")) is not None:
+            tried.is_over |= tried.turn >= later.turn - TENTATIVE_TURNS
         for each in filter(lambda one: not one.is_over, earlier):
             is_about = new.may_meet(each.values, over)
-            if each.turn >= later.turn - 1 or is_about:
+            turns = later.turn - each.turn
+            if turns <= 1 or is_about:
                 is_next = each is mine and each.place >= of_message - 1
-                answer = overrules(statement.said, each.said, is_next=is_next)
-                is_questioned = each.turn == later.turn - 1 and _questions(statement, each, is_about)
-                _answered(each, later, answer, is_questioned=is_questioned)
+                answer = overrules(statement.said, each.said, is_next=is_next, marks=_marks_after(turns, statement))
+                is_own_undo = each.message.id == later.message.id and _only_undoes(statement, new)
+                later.is_over |= is_own_undo and answer == YES  # "Forget that" says no more than that
+                is_questioned = turns == 1 and _questions(statement, each, is_about)
+                is_named = not over.isdisjoint(each.values.keys)
+                _answered(each, later, answer, is_questioned=is_questioned, is_named=is_named)
+                each.is_over |= turns == 1 and _turns_down(statement, each, is_questioned=is_questioned)
 
     # ---- the agent ----
 
@@ -191,7 +236,7 @@ class Conversation:
         spoken = [sentence for passage in read for sentence in passage.sentences]
         if spoken:
             question = _last_question(read)
-            self._heard.agent, self._heard.asked = spoken[-1], " ".join(spoken)
+            self._heard.agent, self._heard.asked = spoken[-1], split(message.content[-MAX_ASKED_CHARS:]).own
             self._heard.question = question
 
     def _take_back(self, read: Sequence[Passage]) -> None:
@@ -228,8 +273,7 @@ class Conversation:
             chosen.append(replace(best, content=evidence.worded(items)) if len(items) > 1 else best)
             taken += len(best.fix) or 1
             from_message[best.message.id] += 1  # a message that was heard already has less to add
-            gist = Gist.of(chosen[-1].content)
-            pool = [each for each in pool if each.judged not in items and not gist.says(Gist.of(each.content))]
+            pool = [each for each in pool if each.judged not in items and not _repeats(each, chosen[-1])]
         return sorted(chosen, key=lambda each: each.place)
 
     def _items_beside(self, found: _Found) -> list[JudgedPassage]:
@@ -306,7 +350,9 @@ class Conversation:
     def _outdate(self, path: str, old: str) -> None:
         """Drop the findings of this turn about code that an edit has replaced: a mended defect is no fact."""
         file = path.rpartition("/")[2]
+        latest = max((each.turn for each in self._found if each.is_problem), default=0)
         for each in self._found:
+            each.is_over |= each.is_problem and each.turn == latest
             if each.judged is not None and each.turn == self._turn and not each.is_over:
                 names = names_in(each.content)
                 each.is_over = any(file in name or (len(name) > MIN_NAME_CHARS and name in old) for name in names)
@@ -388,6 +434,13 @@ class Conversation:
         )
 
 
+def _repeats(found: _Found, chosen: _Found) -> bool:
+    """Return True if one says most of the other. Two options chosen share words of their questions only."""
+    if all(each.statement is not None and each.statement.has("option") for each in (found, chosen)):
+        return False
+    return Gist.of(chosen.content).says(Gist.of(found.content))
+
+
 def _is_order(found: _Found) -> bool:
     """Return True for an explicit order of the user that stands: no limit of proposals drops it."""
     if found.statement is None or not found.statement.has("standing", "recalls", "warns"):
@@ -395,15 +448,68 @@ def _is_order(found: _Found) -> bool:
     return sorts.sort_of(found.statement, is_doubtful=found.is_doubtful) != sorts.STATEMENT
 
 
-def _answered(earlier: _Found, later: _Found, answer: int, *, is_questioned: bool) -> None:
+def _last_said(found: Sequence[_Found], mark: str = "") -> _Found | None:
+    """Return the last statement of the user among these; with a mark, the last that has it."""
+    said = ((each, each.statement) for each in reversed(found) if each.statement is not None)
+    return next((each for each, statement in said if not mark or statement.has(mark)), None)
+
+
+def _open_to(later: _Found, statement: Statement, found: Sequence[_Found]) -> list[_Found]:
+    """Return the earlier ones that a statement can end: those of the same message only if it corrects itself."""
+    corrects_itself = statement.has("undo", "objects")
+    return [each for each in found if corrects_itself or each.message.id != later.message.id]
+
+
+def _only_undoes(statement: Statement, named: Values) -> bool:
+    """Return True for "forget that", and False for "we go back to the sqlite file", which holds from now on."""
+    return statement.has("undo") and len(named.things) < MIN_THINGS and not statement.has("first_person")
+
+
+def _decides(statement: Statement) -> bool:
+    """Match a statement that settles an attempt: "I was thinking of …"."""
+    return statement.has("change", "objects", "decides") and not statement.has("guess")
+
+
+def _marks_after(turns: int, statement: Statement) -> frozenset[str]:
+    """Return the marks that count for a statement so many turns before: "No, …" answers only the last ones."""
+    return statement.marks if turns <= OBJECTION_TURNS else statement.marks - {"objects"}
+
+
+def _turns_down(statement: Statement, found: _Found, *, is_questioned: bool) -> bool:
+    """Match an objection to the things that a passage of the agent names, and the choice of another option."""
+    if found.judged is None:
+        return False
+    is_denied = is_questioned and not things_in(statement.said).isdisjoint(found.values.things)
+    return is_denied or _offers(found, statement)
+
+
+def _answered(earlier: _Found, later: _Found, answer: int, *, is_questioned: bool, is_named: bool) -> None:
     """Mark what was said earlier as ended or doubtful, by the answer of `overrules` and by an objection to it."""
     is_fix_refused = is_questioned and bool(earlier.fix)
     if is_fix_refused:
         later.corrects = earlier.fix
-    # An agent's older statement is only doubtful then: the user answers what he has just read.
-    is_ended = answer == YES and (earlier.judged is None or earlier.turn >= later.turn - 1)
+    # An agent's older statement is only doubtful then, unless the user names its thing as over: the user answers the
+    # agent's last words.
+    is_ended = answer == YES and (earlier.judged is None or earlier.turn >= later.turn - 1 or is_named)
     earlier.is_over = is_ended or is_fix_refused
     earlier.is_doubtful |= answer != NO or is_questioned
+
+
+def _tells_problem(statement: Statement, *, is_to_mend: bool) -> bool:
+    """Return True for a statement about something that is wrong, and that holds until it is mended.
+
+    `is_to_mend`: the message also asks to find out why. Names from code make a statement more than a report.
+    """
+    if not statement.has("states") or statement.has(*_WEIGHTY) or compiled(_CASE).search(statement.said):
+        return False
+    is_plain = not statement.has("rule", "change", "reason") and not names_in(statement.said)
+    return statement.has("fails") or (is_to_mend and is_plain)
+
+
+def _offers(found: _Found, statement: Statement) -> bool:
+    """Return True for a passage of the agent with an option that the statement has not chosen."""
+    offered = (things_in(option) for option in statement.not_chosen)
+    return any(things and things <= found.values.things for things in offered)
 
 
 def _questions(statement: Statement, found: _Found, is_about: bool) -> bool:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.writing.extraction.evidence import names_in
-from kept.writing.last_word import things_in
+from kept.writing.things import things_in
 
 SAME_SHARE = 0.6  # of the words of the shorter one: it says the same
 

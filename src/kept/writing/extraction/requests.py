@@ -10,8 +10,8 @@ from kept.model import Message
 from kept.text import compiled
 from kept.writing.extraction.passages import passages
 from kept.writing.grammar import read
-from kept.writing.last_word import things_in
 from kept.writing.speech import elided
+from kept.writing.things import things_in
 
 MIN_THINGS = 2
 # Going on with a conversation, in the languages that extraction reads.

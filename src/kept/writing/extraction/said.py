@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from kept.model import Message
 from kept.text import compiled
-from kept.writing.extraction.choices import choice_of, options_in
+from kept.writing.extraction.choices import choice_of, options_in, without_options
 from kept.writing.extraction.evidence import names_in
 from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.statements import finished, is_only_emphasis
 from kept.writing.grammar import Reading, read
-from kept.writing.last_word import things_in
 from kept.writing.speech import ELISION, elided
+from kept.writing.things import things_in
 
 MAX_CHARS = 500
 MAX_CONTEXT_CHARS = 240
@@ -77,6 +77,7 @@ class Statement(Struct, frozen=True):
     marks: frozenset[str]
     points: int
     needs_context: bool = False  # the context is another speaker's
+    not_chosen: tuple[str, ...] = ()  # the options that were offered beside the one that it chooses
 
     def has(self, *names: str) -> bool:
         return not self.marks.isdisjoint(names)
@@ -100,7 +101,8 @@ def statements_in(
     first = read(read_passages[0].sentences[0])
     if first.act == "reacts" and (reply := _reply(first.text, heard)) and reply.sort == "option":
         marks = {"states", "answer", "option", *first.marks}  # "the latter please"
-        yield Statement(reply.text, first.text, message, frozenset(marks), _points(reply.text, marks))
+        points = _points(reply.text, marks)
+        yield Statement(reply.text, first.text, message, frozenset(marks), points, not_chosen=reply.others)
     for passage in read_passages:
         for text, marks in _with_tasks(_thoughts(passage, is_chat=is_chat)):
             reply = _reply(text, heard) if is_first else None
@@ -109,7 +111,8 @@ def statements_in(
             marks |= _marks_of(reply, marks, is_chat=is_chat)
             if content := _kept_of(content, marks):
                 weighed = content if "?" in content else text  # a question gives a short answer its weight
-                yield Statement(content, text, message, frozenset(marks), _points(weighed, marks), needs)
+                others = reply.others if reply else ()
+                yield Statement(content, text, message, frozenset(marks), _points(weighed, marks), needs, others)
             last = text
 
 
@@ -190,16 +193,31 @@ def _continues(found: Reading, before: str, marks: set[str], *, is_chat: bool) -
         return False
     if found.has("points_back"):
         return True
-    if found.has("symptom", "fleeting") and not found.has("rule", "change"):
+    if is_chat and found.has("objects"):
+        return False  # "Two of them. No, sorry, only one."
+    if _lasts_otherwise(found, marks) or _begins_rule(found, marks):
         return False
-    is_plain_order = "orders" in marks and not marks & {"rule", "reason", "contrasts"}
-    if "points_back" in marks or (is_plain_order and found.has("rule", "standing")):
-        return False
+    if found.act == "orders" and "objects" in marks:
+        return True  # "No wait, that is too much. Let's do …"
     things = things_in(found.text)
+    if not things.isdisjoint(things_in(before)):
+        return True
     if found.act == "orders" and _is_task(found.marks):
-        # Else it is a task beside a statement.
-        return bool(things & things_in(before)) or compiled(_PRONOUN).search(found.text) is not None
-    return not is_chat or len(things) < MIN_THINGS or bool(things & things_in(before))
+        return compiled(_PRONOUN).search(found.text) is not None  # else it is a task beside a statement
+    return not is_chat or len(things) < MIN_THINGS
+
+
+def _lasts_otherwise(found: Reading, marks: set[str]) -> bool:
+    """Match a problem beside a statement, and the reverse: a problem ends when it is mended."""
+    if found.has("symptom", "fleeting") and not found.has("rule", "change"):
+        return True
+    return "symptom" in marks and found.act == "states" and not found.has("symptom")
+
+
+def _begins_rule(found: Reading, marks: set[str]) -> bool:
+    """Match a rule behind a plain order, and everything behind a sentence that already has its context."""
+    is_plain_order = "orders" in marks and not marks & {"rule", "reason", "contrasts"}
+    return "points_back" in marks or (is_plain_order and found.has("rule", "standing"))
 
 
 class AnswerText(NamedTuple):
@@ -207,15 +225,16 @@ class AnswerText(NamedTuple):
 
     text: str
     sort: str
+    others: tuple[str, ...] = ()  # the options that it does not choose
 
 
 def _reply(text: str, heard: Before) -> AnswerText | None:
     """Return an answer with its question and the text of its option; None if the text answers nothing."""
-    question = (heard.question or heard.own_question)[-MAX_CONTEXT_CHARS:]
+    question = without_options(heard.question or heard.own_question)[-MAX_CONTEXT_CHARS:]
     is_short = len(text.split(".")[0].split(",")[0].split()) <= SHORT_WORDS
     if is_short and (choice := choice_of(text, options_in(heard.asked))):
         parts = (question, finished(choice.option), finished(choice.rest) if len(choice.rest) > MIN_REST_CHARS else "")
-        return AnswerText(" ".join(filter(None, parts)), "option" if choice.is_sure else "fragment")
+        return AnswerText(" ".join(filter(None, parts)), "option" if choice.is_sure else "fragment", choice.others)
     is_fragment = len(text.split()) <= SHORT_WORDS and bool(things_in(text))
     if heard.question and is_fragment and not read(text).has("first_person"):
         return AnswerText(f"{question} {text}", "fragment")
@@ -224,16 +243,28 @@ def _reply(text: str, heard: Before) -> AnswerText | None:
 
 def _understandable(text: str, marks: set[str], last: str, heard: Before) -> tuple[str, bool]:
     """Return the text with what it points to, and whether that is another speaker's."""
-    is_clear = len(things_in(text)) >= MIN_THINGS or not marks.isdisjoint(_SAYS_ENOUGH)
-    if is_clear and "points_back" not in marks and not compiled(_PRONOUN_OBJECT).search(text):
+    if _stands_alone(text, marks):
         return text, False
     if last and not last.endswith("?"):
         return f"{finished(last)} {text}", False
     if "points_back" not in marks and len(things_in(text)) and not heard.agent:
         return text, False
-    is_vague = not heard.agent or read(heard.agent).has("points_back")
-    around = heard.question or (heard.own_question if is_vague else "") or heard.agent
+    around = _context_in(heard)
     return (f"{around[-MAX_CONTEXT_CHARS:]} {text}", True) if around else (text, "points_back" in marks)
+
+
+def _stands_alone(text: str, marks: set[str]) -> bool:
+    """Match a sentence that names enough to be understood without its context."""
+    is_clear = len(things_in(text)) >= MIN_THINGS or not marks.isdisjoint(_SAYS_ENOUGH)
+    pronoun = compiled(_PRONOUN_OBJECT).search(text)
+    is_named = pronoun is None or len(things_in(text[: pronoun.start()])) >= MIN_THINGS  # "We have a clock, use that"
+    return is_clear and "points_back" not in marks and is_named
+
+
+def _context_in(heard: Before) -> str:
+    """Return the sentence that a message answers: the agent's, or the user's own question if that is vague."""
+    is_vague = not heard.agent or read(heard.agent).has("points_back")
+    return heard.question or (heard.own_question if is_vague else "") or heard.agent
 
 
 def _points(text: str, marks: set[str]) -> int:

@@ -6,7 +6,7 @@ Used by extraction. Rule: only what a listener would act on without asking back 
 from kept.proposals import ABOUT_SELF, COMMAND, EVIDENT, FINDING, FIX, STANDING_ORDER, STATEMENT
 from kept.text import compiled
 from kept.writing.extraction.said import Statement
-from kept.writing.last_word import things_in
+from kept.writing.things import things_in
 
 __all__ = ["COMMAND", "EVIDENT", "FINDING", "FIX", "STATEMENT", "kind_of", "sort_of"]
 

@@ -11,6 +11,7 @@ from kept.model import PROPOSAL, Draft
 
 MAX_LINES = 5
 MAX_LINE_CHARS = 240
+ASKED = "- Asked: "  # how the line of the request begins
 _FIRST = ("decision", "preference", "warning", "architecture", "discovery", "convention", "fact", "error")
 
 

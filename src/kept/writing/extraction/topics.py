@@ -5,7 +5,7 @@ Used by extraction for the user's statements. Rule: a topic is a word of the sta
 
 from kept.anchors import activities_in
 from kept.text import compiled
-from kept.writing.last_word import things_in
+from kept.writing.things import things_in
 
 MAX_TOPICS = 3
 _NAME = (

@@ -1,0 +1,58 @@
+"""Statements and later ones: ENDED says the opposite in another form, HELD is about something else.
+
+HELD was written after the rules for ENDED, without them at hand: 14 of 36 were ended then, and ten by the rules before.
+"""
+
+ENDED = [
+    ("Migrate first, then deploy.", "Deploy first, then migrate."),
+    ("Migrate the database first, then deploy.", "We deploy before we migrate the database."),
+    ("Erst das Deployment, dann die Tests.", "Zuerst die Tests, dann das Deployment."),
+    ("Primero el despliegue, luego las pruebas.", "Primero las pruebas, luego el despliegue."),
+    ("D'abord le déploiement, puis la migration.", "D'abord la migration, puis le déploiement."),
+    ("Telemetry is enabled by default.", "Telemetry is off by default."),
+    ("Dark mode is off by default.", "Dark mode is on."),
+    ("Telemetrie ist aktiviert.", "Telemetrie ist standardmäßig aus."),
+    ("El modo oscuro está activado.", "El modo oscuro está desactivado por defecto."),
+    ("We use axios for calls.", "axios is no longer used."),
+    ("The choir rehearses on Thursdays at 19:30.", "Turns out the hall is taken. Tuesdays at 19:30 from next week."),
+    ("Keep entries for 400 days.", "Seven years for the audit trail, not 400 days."),
+]
+
+HELD = [
+    ("We have a replica in Frankfurt.", "The report reads from the replica."),
+    ("Reports come from the replica.", "The replica is in Frankfurt."),
+    ("Telemetry is off in production.", "Telemetry is on in staging."),
+    ("First announce the date, then book the room.", "Deploy first, then announce."),
+    ("The timeout for uploads is 30 s.", "Actually the timeout for downloads is 60 s."),
+    ("Lina reviews the migrations.", "Lina is out on Friday."),
+    ("The cache lives in src/render/cache.ts.", "The cache wasn't it."),
+    ("Use spaces in Python files.", "No wait, use tabs in the Makefile."),
+    ("The admin area is written in Django.", "Actually the admin area needs a VPN."),
+    ("The worker runs on node 4.", "Never restart the worker by hand."),
+    ("Safari 17 is tested nightly.", "We no longer support Safari 15."),
+    ("The exporter needs Python 3.11.", "Turns out the importer needs Python 3.12."),
+    ("The theme is stored in local storage.", "Forget the blue theme."),
+    ("Invoices go out after lunch.", "Emails go out before lunch."),
+    ("Dark mode was asked for by the sales team.", "Dark mode is off for guests."),
+    ("Die Datenbank läuft auf Port 5433.", "Die Datenbank war es nicht."),
+    ("Der Import läuft tagsüber.", "Nein, der Export läuft nachts."),
+    ("Les relances partent le jeudi.", "En fait, les factures partent le lundi."),
+    ("Usamos SMS para los códigos.", "Mejor usamos WhatsApp para los avisos."),
+    ("The mobile app uses Jest.", "We switched from Jest to Vitest in the web app."),
+    ("The production database is backed up nightly.", "The staging database is gone."),
+    ("Slack is where support answers customers.", "Instead of Slack we use Matrix for alerts."),
+    ("The demo is at noon.", "I changed my mind about lunch, pizza please."),
+    ("The pipeline publishes to the internal registry.", "The pipeline is dead slow on Mondays."),
+    ("The migration runs after a code freeze.", "Backups run before the migration."),
+    ("Standup is Mondays at 9:30.", "Turns out the retro is Tuesdays at 9:30."),
+    ("The admin tool runs on Node 18.", "The web shop runs on Node 22 now."),
+    ("The autumn price list is valid from October.", "Correction: the spring price list is valid from April."),
+    ("The press release goes out on Thursday.", "Wait, the press release needs two signatures."),
+    ("Returns are shipped with Hermes.", "Since March we ship with DHL."),
+    ("We land in Lisbon at noon.", "From Lisbon the flight takes three hours."),
+    ("The stage is eight metres wide.", "The lights over the stage are off."),
+    ("The header has a logo on the left.", "Scratch that blue for the header."),
+    ("Los talleres duran dos horas.", "Ahora los talleres son en junio."),
+    ("A loja fica na Rua do Ouro.", "Agora a loja abre às 9h."),
+    ("Die Sitzung leitet Frau Petersen.", "Jetzt ist die Sitzung um 10:30."),
+]
