@@ -3,8 +3,10 @@
     f:  the end of a path, two parts or more       s:  a name with the shape of an identifier
     b:  the name of a file                         c:  a command: program and sub-command
     d:  a folder that a memory names               a:  an activity: commit, release, test …
+    w:  a word of a rule
 
-A memory and a tool call concern each other if they have a key in common. The keys of both are made here, so that they
+A memory and a tool call concern each other if they have a key in common; a word alone is little, so `memory.actions`
+weighs the words of paths and commands by how few memories have them. The keys of both are made here, so that they
 are written alike. Keys are stored as short keyed hashes with the id of the memory, a file for each space, so that the
 hook of a tool call finds out that no memory concerns it before it opens the memory.
 Rule: this module imports next to nothing, because a hook imports it at every tool call.
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 FOLDER = "hook/anchors"  # in the home
 KEY_FILE = "key"  # the random key of the hashes
 PLACE_PREFIX = "at-"  # of a file that says which space a folder of the disk belongs to
-MAGIC = b"KEPTANC2"
+MAGIC = b"KEPTANC3"
 MARK_BYTES = 24  # MAGIC, the number of the journal's last event in here, the beginning of its hash
 BITMAP_BYTES = 32_768  # a bit for each hash by its first bits: most hashes that are looked for are not there
 HEADER_BYTES = MARK_BYTES + BITMAP_BYTES
@@ -28,6 +30,10 @@ RECORD_BYTES = 8  # a hash of four bytes, the id of a memory of four
 MAX_TEXT_CHARS = 20_000  # of the new text of an edit
 MAX_COMMAND_CHARS = 2_000
 MAX_PATH_PARTS = 8
+MAX_WORDS = 40  # of a memory or a call: a text with more says something of everything
+MAX_SUFFIX_CHARS = 8
+OF_A_FOLDER = 0.5  # of the weight of a word: folders have words that many files share
+MANY_HOLD = 200  # memories: a word that more of them have tells none apart
 ANY = " *"  # behind a program in a key: with any sub-command
 
 # Every character that is part of no name, path or assignment becomes a space.
@@ -260,7 +266,9 @@ def keys_of_call(call: ToolCall, root: str = "") -> "list[str]":
     keys: list[str] = []
     root = root
     for path in call.files:
-        keys += _keys_of_path(path, root)
+        if own := _keys_of_path(path, root):
+            name = path.replace("\\", "/").rpartition("/")[2]
+            keys += own + _symbols([name.partition(".")[0]])  # SaveGame is in SaveGame.cs
     for command in call.commands:
         keys += _keys_of_command(command[:MAX_TEXT_CHARS], root)
     keys += _symbols(_tokens(call.text[:MAX_TEXT_CHARS]))
@@ -393,6 +401,77 @@ def _has_shape(name: str) -> bool:
         return False
     is_plural = name[:-1].isupper() and name[-1] == "s"  # URLs
     return "_" in name.strip("_") or not (name[1:].islower() or name.isupper() or name.islower() or is_plural)
+
+
+# Words
+
+
+def words_of_memory(content: str) -> "list[str]":
+    """Return the words of a text as they are compared with those of a call; no suffixes of files, which say little."""
+    found: list[str] = []
+    for token in content.split():
+        bare = token.strip(_MARKS + "`")
+        name, _, suffix = bare.rpartition(".")
+        found += _words(name if _is_suffix(suffix) and name[-1:].isalnum() else bare)
+    return list(dict.fromkeys(found))
+
+
+def words_of_call(call: ToolCall, root: str = "") -> "dict[str, float]":
+    """Return the words of the paths and commands of a call, each with its weight."""
+    weights: dict[str, float] = {}
+    for path in call.files:
+        below = len(_parts_below(path, root))
+        parts = [part for part in path.replace("\\", "/").split("/") if part]
+        _add_words_of_path(weights, "/".join(parts[-min(below, MAX_PATH_PARTS) :]) if below else "")
+    for command in call.commands:
+        for word in _telling_words(command[:MAX_TEXT_CHARS]):
+            if _is_path(word):
+                _add_words_of_path(weights, word)
+            elif len(word.split()) == 1:  # not a sentence in quotes
+                weights.update(dict.fromkeys(_words(word), 1.0))
+    return dict(list(weights.items())[:MAX_WORDS])
+
+
+def _telling_words(command: str) -> "Iterator[str]":
+    """Yield the words of a command that tell its subject: nothing of a reading one, and no general program."""
+    for run in _runs(command):
+        if not run.only_reads:
+            yield from run.words[1 if is_general(run.head[0]) else 0 :]
+
+
+def _add_words_of_path(weights: "dict[str, float]", path: str) -> None:
+    folder, _, name = path.rpartition("/")
+    for word in _words(folder):
+        weights.setdefault(word, OF_A_FOLDER)
+    weights.update(dict.fromkeys(_words(name), 1.0))
+
+
+def _is_suffix(word: str) -> bool:
+    return word.isalnum() and word[0].isalpha() and len(word) <= MAX_SUFFIX_CHARS
+
+
+def _words(text: str) -> "Iterator[str]":
+    """Yield the words of a text in lower case and singular: of SaveGame, tarn_v4 and --pack their parts."""
+    for run in "".join(char if char.isalnum() else " " for char in text).split():
+        start = 0
+        for end in range(1, len(run) + 1):
+            if end == len(run) or _is_hump(run, end):
+                word = run[start:end].lower()
+                start = end
+                if len(word) > 1:
+                    yield _singular(word)
+
+
+def _singular(word: str) -> str:
+    """Return a word without the s of its plural."""
+    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
+
+
+def _is_hump(run: str, at: int) -> bool:
+    """Return True if a word begins inside a run of letters and digits: at the G of SaveGame, or the R of XMLReader."""
+    if not run[at].isupper():
+        return False
+    return not run[at - 1].isupper() or run[at + 1 : at + 2].islower()
 
 
 # Commands

@@ -69,7 +69,7 @@ def a_memory(chance: random.Random, id: int) -> Memory:
 
 def a_case(chance: random.Random) -> tuple[Material, Order]:
     memories = [a_memory(chance, id) for id in range(1, chance.randint(2, 6))]
-    entries = [Entry(memory=one, why="a test") for one in memories]
+    entries = [Entry(memory=one, reason="a test") for one in memories]
     places = chance.choices(("always", "bridge", "retrieval", "summary"), k=len(entries))
     sections: dict[str, Any] = {
         name: tuple(entry for entry, place in zip(entries, places, strict=True) if place == name) for name in places

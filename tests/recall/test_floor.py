@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 
 import pytest
 
@@ -199,6 +200,18 @@ def test_a_name_is_one_word_however_many_parts_it_has(memory: kept.Kept) -> None
     memory.remember("The colours of oh-my-posh come from its palette")
     assert not memory.recall("which database does oh-my-posh talk to on Windows servers?").hits
     assert memory.recall("oh-my-posh colours").hits
+
+
+def test_a_name_is_worth_the_same_however_often_it_is_said(memory: kept.Kept) -> None:
+    memory.remember("bot@ci.example answers mails about the build.", kind="decision")
+    once, twice, often = (memory.recall("bot@ci.example " * times).confidence for times in (1, 2, 700))
+    assert once == twice == often
+
+
+def test_words_that_many_names_share_do_not_end_the_recall(memory: kept.Kept) -> None:
+    memory.remember("bot@ci.example answers mails about the build.", kind="decision")
+    names = permutations(("ab", "cd", "ef", "gh", "ij", "kl"))
+    assert not memory.recall(" ".join(map("-".join, names))).hits
 
 
 def test_a_summary_is_a_hit_only_if_it_is_asked_for(memory: kept.Kept) -> None:

@@ -330,6 +330,34 @@ def test_others_who_never_pause_are_told_of(tmp_path: Path, monkeypatch: pytest.
             memory.vectors.on()
 
 
+@pytest.mark.parametrize("place", ["file", "json", "user", "project"])
+def test_switched_on_in_python_recall_uses_them_at_once_and_when_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("KEPT_HOME", str(tmp_path / "home"))
+    places: dict[str, dict[str, Any]] = {
+        "file": {"location": tmp_path / "a.db"},
+        "json": {"location": tmp_path / "a.json"},
+        "user": {"user": "ada"},
+        "project": {"project": tmp_path},
+    }
+    where = places[place]
+    with kept.open(**where, embedder=Concepts()) as memory:
+        memory.remember_many(TEXTS)
+        assert not memory.recall("vehicle").hits
+        memory.vectors.on()
+        assert memory.recall("vehicle").hits
+    with kept.open(**where, embedder=Concepts()) as again:
+        assert again.recall("vehicle").hits
+    with kept.open(**where, embedder=Concepts(), settings={"search_provider": "fts5"}) as words:
+        assert not words.recall("vehicle").hits
+    with kept.open(**where, embedder=Concepts()) as again:
+        again.vectors.off()
+        assert not again.recall("vehicle").hits
+    with kept.open(**where, embedder=Concepts()) as again:
+        assert not again.recall("vehicle").hits
+
+
 def test_switched_off_nothing_of_them_is_left(memory: kept.Kept) -> None:
     memory.recall("vehicle")
     memory.vectors.off()

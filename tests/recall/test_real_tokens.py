@@ -74,7 +74,7 @@ def a_text(chance: random.Random) -> str:
 def a_briefing(chance: random.Random) -> tuple[str, int]:
     """The text of a random briefing, and its budget."""
     entries = [
-        Entry(memory=memory(a_text(chance), id=number + 1, kind=chance.choice(("fact", "decision"))), why="fits")
+        Entry(memory=memory(a_text(chance), id=number + 1, kind=chance.choice(("fact", "decision"))), reason="fits")
         for number in range(chance.randint(1, 14))
     ]
     order = Order(
@@ -129,7 +129,7 @@ MIXED = st.lists(st.sampled_from(WORDS), min_size=2, max_size=30).map(" ".join) 
 def test_every_budget_holds_is_filled_and_adds_up(
     contents: list[str], pins: int, others: int, total: int, style: str, max_chars: int | None
 ) -> None:
-    entries = [Entry(memory=memory(one, id=number + 1), why="") for number, one in enumerate(contents)]
+    entries = [Entry(memory=memory(one, id=number + 1), reason="") for number, one in enumerate(contents)]
     found = Material(always=entries[:pins], bridge=entries[pins : pins + others], retrieval=entries[pins + others :])
     order = Order(total=total, style=style, shares={"task": 40, "project": 40, "global": 20}, max_chars=max_chars)
     briefing = compose(found, order)
@@ -148,7 +148,7 @@ def test_every_budget_holds_is_filled_and_adds_up(
 
 @pytest.mark.parametrize("script", SENTENCES)
 def test_a_memory_in_any_script_is_told_within_300_tokens(script: str) -> None:
-    told = Material(retrieval=[Entry(memory=memory(SENTENCES[script], id=1), why="fits")])
+    told = Material(retrieval=[Entry(memory=memory(SENTENCES[script], id=1), reason="fits")])
     text = str(compose(told, Order(total=300, style="xml", shares={"task": 40, "project": 40, "global": 20})))
     assert SENTENCES[script] in text
     assert _real(text) <= 300

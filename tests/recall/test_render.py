@@ -20,7 +20,7 @@ STYLES = tuple(PARSERS)
 
 
 def rendered(content: str, style: str, section: str = "retrieval", **fields: object) -> str:
-    entry = Entry(memory=memory(content, id=42, **fields), why="a test")
+    entry = Entry(memory=memory(content, id=42, **fields), reason="a test")
     return render.render_briefing({section: [render.render_entry(entry, section, style)]}, [], style)
 
 
@@ -123,7 +123,7 @@ def brief(found: Material, **order: object) -> Briefing:
 
 
 def entries(*contents: str, **fields: object) -> list[Entry]:
-    return [Entry(memory=memory(text, id=place, **fields), why="") for place, text in enumerate(contents, 1)]
+    return [Entry(memory=memory(text, id=place, **fields), reason="") for place, text in enumerate(contents, 1)]
 
 
 def test_what_one_section_leaves_flows_on_to_the_next() -> None:
@@ -158,7 +158,7 @@ def test_a_memory_stands_in_one_section_only() -> None:
 
 def test_one_side_of_a_conflict_in_view_is_enough_to_warn() -> None:
     left, right = pair("Always use tabs", "Never use tabs")
-    shown = Material(retrieval=[Entry(memory=left, why="")], conflicts=[(left, right)])
+    shown = Material(retrieval=[Entry(memory=left, reason="")], conflicts=[(left, right)])
     assert "[⚠ CONFLICT]" in brief(shown).text
     assert "[⚠ CONFLICT]" not in brief(Material(retrieval=entries("other"), conflicts=[(left, right)])).text
 

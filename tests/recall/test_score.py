@@ -191,6 +191,12 @@ def test_a_slip_of_the_keyboard_and_an_unfinished_word(memory: kept.Kept) -> Non
         assert len(memory.recall(query, profile="koshi")) == 0
 
 
+def test_an_everyday_word_is_not_taken_for_a_slip(memory: kept.Kept) -> None:
+    memory.remember_many([f"Line {n} of report {n * 37} was moved" for n in range(40)])
+    assert len(memory.recall("Where do I live?")) == 0
+    assert memory.recall("lixne").hits, "a slip is still one"
+
+
 def test_a_query_is_cleaned_and_never_fails() -> None:
     """A19, A20: URLs out, hyphens to spaces, operators out, quoted words, OR; no stop-word list."""
     assert text.query_words("https://x.example/a?b=c auth") == ["auth"]

@@ -1,9 +1,10 @@
 """Tables of English for questions about conversations: forms of a word, related words, kinds of things.
 
 A question says "when did she buy"; the message says "we bought". A question asks for "instruments"; the message says
-"piano". Tables only, as people write the words. `docs/stems.py` writes them to `messages/stems.py` in the form that an
-index holds, and nothing else reads this module: run it after every change. Rule: general English of daily life, no
-names and nothing of any single conversation. A missing word costs a little, a wrong one costs more.
+"piano". Tables only, as people write the words. `docs/stems.py` writes them to `messages/stems.py` and
+`stems.py` in the form that an index holds, and nothing else reads this module: run it after every change. Rule:
+general English of daily life, no names and nothing of any single conversation. A missing word costs a little, a wrong
+one costs more.
 """
 
 # Words about the asking, or about the order of things, rather than about the matter itself.

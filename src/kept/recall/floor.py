@@ -1,7 +1,7 @@
 """The floor: how likely a memory answers the query, and when nothing does.
 
 Between score and select. A score orders memories; it cannot tell that the best of them is about something else. Either
-of two reasons can, and with vectors likeness adds to the first:
+of two reasons can, and with vectors likeness adds to the first, the more the fewer telling words the query has:
 
     coverage   of what the words of the query are worth, the share that the memory covers; and the surprise: how
                unlikely it is that some memory holds the same words by chance. They decide key words and questions: one
@@ -41,6 +41,7 @@ OF_AN_ORDER = 0.5  # of its worth, if it is the verb of an order
 GUESSED = 0.5  # the same, if that is only what the word could have meant
 SAID = (2.0, 1.5, 1.2, 0.0, 0.0)  # weights of `bm25.COLUMNS`: neither source nor kind says anything
 LEAST_SHARED = 2  # words: one name alone, however many parts it has, is no fit
+TERSE = 2.0  # times as much, at most: a vector of a few words is about one thing
 AT_HAND = 0.9  # the confidence of a memory about a file that is named or at hand
 # Of coverage, surprise and likeness, and a constant. Learned on 2026-11-17 by `python -m bench.floor --learn
 # --longmemeval DIR`, from the questions of tests/golden (without the greenhouse and the ferries) and LongMemEval (MIT).
@@ -119,7 +120,12 @@ class Floor(Struct, frozen=True):
         covered = self.covered(held, tokens_of(prepared))
         shared = {self.part_of.get(word, word) for word in self.asked if word in held}
         fit = self.match(prepared) - self.by_chance if len(shared) >= LEAST_SHARED else 0.0
-        return replace(covered, likeness=likeness, fit=fit, is_at_hand=is_at_hand)
+        return replace(covered, likeness=likeness * self.terseness, fit=fit, is_at_hand=is_at_hand)
+
+    @property
+    def terseness(self) -> float:
+        """Return how much more a likeness says of this query than of a prompt that speaks of many things."""
+        return min(TERSE, max(1.0, MOST_COVERED / (len(self.asked) or 1)))
 
     def covered(self, held: Container[str], tokens: str) -> Evidence:
         """Return the same as far as it covers the query.
@@ -169,7 +175,7 @@ def _stand_ins(asked: Container[str], words: SearchWords, statistics: Statistics
         # Two words for one thing ("concise, short") are one wish; a kind and a thing of it ("push notification") two.
         others = tuple(other for other in brought if other not in asked or key in words.stand_ins.get(other, ()))
         if own := tuple(word for word in key.split() if word in asked):
-            found.append(Instead(own, others, words.is_alias(key), _rarity(others, statistics)))
+            found.append(Instead(own, others, words.is_alias(key), rarity(others, statistics)))
     return sorted(found, key=lambda one: -len(one.words))
 
 
@@ -187,7 +193,7 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
     The verb of an order ("add …", "fix …") tells what to do, and little of what is asked about.
     """
     tell = [word for word in words.literal if word not in WORTHLESS]
-    alone = {word: _rarity((word,), statistics) for word in _held_by_few(tell, statistics) or tell}
+    alone = {word: rarity((word,), statistics) for word in _held_by_few(tell, statistics) or tell}
     if (first := next(iter(alone), "")) in ORDERS:
         alone[first] *= OF_AN_ORDER
     for parts in _identifiers(query):
@@ -195,17 +201,17 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
     return alone
 
 
-def _identifiers(query: str) -> list[list[str]]:
-    """Return the identifiers of a query, each as its tokens."""
-    runs = [run for run in query.split() if run.isascii() and not (run.isalpha() and run[1:].islower())]
-    return [parts for parts in map(text.query_words, runs) if len(parts) > 1]
+def _identifiers(query: str) -> list[tuple[str, ...]]:
+    """Return the identifiers of a query, each once, as its tokens."""
+    runs = [run for run in dict.fromkeys(query.split()) if run.isascii() and not (run.isalpha() and run[1:].islower())]
+    return [parts for parts in dict.fromkeys(tuple(text.query_words(run)) for run in runs) if len(parts) > 1]
 
 
 def _shared_worths(parts: Sequence[str], alone: Mapping[str, float]) -> dict[str, float]:
     """Share out the worth of the best part among all parts of an identifier."""
-    if len(parts) < 2:
-        return {}
     together = sum(alone[part] for part in parts)
+    if len(parts) < 2 or not together:  # a part that a thousand identifiers have is worth less than a float can hold
+        return {}
     most = max(alone[part] for part in parts)
     return {part: alone[part] * most / together for part in parts}
 
@@ -216,8 +222,8 @@ def _held_by_few(words: Sequence[str], statistics: Statistics) -> list[str]:
     return [word for word in words if statistics.rows_with.get(word, 0) <= most]
 
 
-def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
-    """What it is worth that a memory holds one of these words."""
+def rarity(family: tuple[str, ...], statistics: Statistics) -> float:
+    """Return how much it is worth that a memory holds one of these words: the rarer they are, the more."""
     rows = statistics.rows + ORDINARY
     share = sum(_IN_ORDINARY_COMMON if word in COMMON else _IN_ORDINARY for word in family)
     # A word that nobody has used yet is as rare as one that was used once.

@@ -22,8 +22,9 @@ from unicodedata import category, normalize
 from kept import vectors
 from kept.distribution import install_line
 from kept.errors import SettingsError, not_installed
+from kept.settings import VECTOR_MODEL
 
-NAME = "all-MiniLM-L6-v2"
+NAME = VECTOR_MODEL
 MOST_TOKENS = 128  # of a text; the model learned from texts of at most that length
 MOST_CHARS = 2_000  # of a text, before it is split: more than that number of tokens
 

@@ -19,7 +19,7 @@ from kept.model import Alias
 from kept.ports import Deadline, Where
 from kept.recall import Circumstances, Request, profile_of, where_of
 from kept.recall.forms import EXACTLY, INFLECTED, Forms, is_beginning, is_same_word, spellings
-from kept.recall.stems import ALIASES, COMMON, WORTHLESS
+from kept.recall.stems import ALIASES, COMMON, EVERYDAY, WORTHLESS
 from kept.tables import Profile
 
 ASKED_FOR = "asked for"  # the reason of a word that is in the query itself
@@ -125,8 +125,7 @@ def guess(
     for word in unknown:
         if deadline.is_over():
             break
-        # A word of the vocabulary is complete, and no slip.
-        if len(word) < _SHORTEST_GUESS or (profile.by_form and default_expansions(word)):
+        if len(word) < _SHORTEST_GUESS or (profile.by_form and _is_complete(word)):
             continue
         if profile.prefix:
             longer = _longer(word, circumstances, where, profile)
@@ -136,6 +135,11 @@ def guess(
                 near = _near(written, circumstances, where, profile)
                 words = words.with_words(FUZZY_WEIGHT, "near", {word: [*near]}).with_forms(near)
     return words
+
+
+def _is_complete(word: str) -> bool:
+    """Return True for a word of the vocabulary or of every day: it is no beginning and no slip."""
+    return word in EVERYDAY or word in WORTHLESS or bool(default_expansions(word))
 
 
 def _near(written: str, circumstances: Circumstances, where: Where, profile: Profile) -> dict[str, list[str]]:

@@ -95,15 +95,16 @@ class _Bar(Struct, frozen=True, kw_only=True):
         if self.best is None:
             return f"fits too little: {self._lack(confidence)}{self._nearer(hit)}"
         if confidence < REST_SHARE * self.profile.floor:
-            return f"fits too little beside {self.best.ref}: {self._lack(confidence, REST_SHARE)}"
+            needed = REST_SHARE * self.profile.floor
+            return f"too weak next to {self.best.ref} (confidence {confidence:.2f}, needs {needed:.2g})"
         if rank >= self.top:
             return f"ranked {rank + 1}, beyond the first {self.top}"
         if hit.score < self.profile.threshold_share * self.best.score:
             return f"scored below {self.profile.threshold_share:.0%} of the best, {self.best.ref}"
         return None
 
-    def _lack(self, confidence: float, share: float = 1.0) -> str:
-        return f"confidence {confidence:.2f}, and {share * self.profile.floor:.2g} is needed"
+    def _lack(self, confidence: float) -> str:
+        return f"confidence {confidence:.2f}, and {self.profile.floor:.2g} is needed"
 
     def _nearer(self, hit: Hit) -> str:
         """Name the likeliest hit of all, if it is another one."""

@@ -1,6 +1,6 @@
 """Word lists and aliases in the form that an index holds.
 
-Written by docs/stems.py. Change word_lists.py or vocabulary.py, then run `python docs/stems.py`.
+Written by docs/stems.py. Change word_lists.py, vocabulary.py or english.py, then run `python docs/stems.py`.
 """
 
 # ruff: noqa: E501
@@ -52,6 +52,68 @@ COMMON = frozenset(
     singl small soon special specif start stop support sure system take talk task test thank think three time today
     togeth tomorrow tonight tool total tri turn two understand updat user usual valu various version way week whole wish
     within without wonder word work world write wrong year yes yesterday
+    """.split()
+)
+
+# Words of daily life: each is a word, and no slip of the keyboard.
+EVERYDAY = frozenset(
+    """
+    abl abroad accomplish achiev acquir across activ actual add advic afraid afternoon again ago allow amazon america
+    analyst ancient angel angri anim ankl anniversari answer anxieti anxious apart app appl appli appoint april art
+    artist artwork ask assist asthma ate august aunt author autumn avail award babi bachelor back bad bake baker bakeri
+    banana band barcelona base basebal basil basketbal bass beach bear becam becom bed beer began begin begun belief
+    believ best better big bike biolog bird birth birthday black blue blueberri bmw book bookshelf born boston both
+    bought boutiqu boyfriend brand bread break breakfast bring broccoli broke broken brother brought brown browni brunch
+    buddi bug build built burger bus busi buy cafe cake california call calm came camera camp canada cancer car cardio
+    care career carrot case cat catch caught caus celebr cello certain chair challeng championship chang chariti chat
+    cheap check chees cheesecak chef chess chicago chick child childhood childr china chines chocol choic choos chose
+    chosen christma church cinema citi clarinet class classic clinic cloth club coach cocktail code coffe colleg color
+    colorado come comedi common compani competit complet comput concert confer confirm consid consol construct consult
+    contain contest continu convers cook cooki correct cost costco couch cough countri coupl cours cousin craft creat
+    current curri cycl dad daisi danc date daughter day dead deal death decemb decid decis deer default degre depress
+    design desk dessert develop devic diabet die differ difficult dinner discount discuss diseas dish dislik doctor dog
+    dollar donat down dozen drama drank draw drawn dream dress drew drink drive driven drove drum drunk earli earliest
+    easi easter eat eaten ebay econom educ eight eleph eleven els emot employ encount end engin england english enjoy
+    enough error etsi evening event exampl excit exercis exhaust exist expect explain facebook fact faith fall fallen
+    famili fan fantasi far father favorit fear featur februari fed feed feel feet fell felt festiv fever fiction fight
+    file film find finish firm first fish fit five fix flew fli flight florida flower flown flu flute folk follow food
+    foot footbal ford forest forget forgot forgott fought found four fractur franc francisco french friday friend fruit
+    frustrat full fundrais funer furnitur game garden gave general genr german germani get getaway gift gig girlfriend
+    give given go goal golf gone good got gotten graduat grandfath grandma grandmoth grandpa grandpar grape grate gray
+    great green grew group grow grown guitar gym half hallowe hamster handl happen happi hard hat hate headach headphon
+    health hear heard held help herb hid hidden hide high hike hill histori hobbi hockey hold holiday home honda hope
+    horror hors hospit hour hous huge hundr hurt husband idea ikea ill imag implement improv includ india inform injur
+    injuri inspir instagram instructor instrument intend interest internet introduc ireland issu itali italian jacket
+    januari japan japanes jazz jean job jog journey joy juic juli june keep kept keyboard kid kitten knee knew knit know
+    known lake languag laptop larg last late latest launch lawyer lead learn least leav led left lend lent less lesson
+    level librari life like lili line lion list littl live london look lose loss lost lot love low lunch mad made main
+    major make man manag mango mapl marathon march marri marriag master math matter meal mean media meet men mention met
+    metal mexico mice michigan minnesota minut mobil model mom monday money month morn mother motiv motorcycl mountain
+    mous move movi mum museum music musician mysteri name nation natur nausea near nervous netflix new next nicknam
+    night nine nintendo nonprofit novel novemb now number nurs oak occup ocean octob often old onc one onion onlin open
+    opinion option orang orchid order oregon organiz paid pain paint painter pal parad parent pari park parrot part
+    parti partner pass passion past pasta pay payment pc peac peach peak pepper perform pet phd phone photo photograph
+    photographi physician piano pictur pie pilat pine pink pizza place plan plant play playstat point poker pop possibl
+    potato potteri prefer present previous price prius prize probabl problem profess project proud provid psycholog pud
+    pup puppi purchas purpl put question quick quit rabbit race rain ran rather read real reason receiv recent recip
+    recommend red relat relationship relax religion reloc remain rememb remind remov repair resid resign restaur result
+    rice ridden ride right river rock rode romanc rome rose run sad said salad sale sandwich sang sat saturday save saw
+    saxophon say scare school scienc sculptur sea season seattl second see seek seem seen sell send sent septemb set
+    seven sever sew shelf shirt shoe shoot shop short shot shoulder show shown sibl sick side similar simpl sinc sing
+    singer singl sister sit six sketch ski skill sleep slept small smartphon smoothi snake snow soccer soda sofa sold
+    son song soon sought soup spain spanish speak special specif speech spend spent spinach spiritu spoke spoken sport
+    spotifi spous sprain spring squad stage stand start startup state steal stole stolen stood stop store storm strategi
+    strawberri stress struggl studi subject succul suggest summer sun sunday sunflow sung support sure surf sushi suv
+    swam sweater sweden swim swum symptom system tabl tablet taco take taken talent talk target task taught tea teach
+    teacher team teeth tell ten tenni tesla test texa thank thanksgiv think third thirti thought three threw thrill
+    thriller through throw thrown thursday tiktok time tini tire today toddler togeth tokyo told tomato tomorrow tonight
+    took tool tooth total tournament town toyota track trail transform transit travel tree trek tri trip trophi troubl
+    truck trumpet tuesday tulip turn turtl twelv twenti twice twitter two uber ukulel uncl understand understood
+    universiti up updat upset usa use user usual vacat valu van various veget vehicl version vintag violin visit
+    volleybal volunt waiter wake walmart want washington watch water way wear weather websit wed wednesday week weekend
+    weight went white whole wife win wind wine winter wish within without wive woke woken wolf woman women won wonder
+    wood woodwork word wore work workout workshop world worn worri wors worst wrist write writer writt wrong wrote xbox
+    year yellow yes yesterday yoga york young youtub
     """.split()
 )
 

@@ -2,8 +2,8 @@
 
 For the floor of recall, which must know how much a word says in a store of ten memories, where no word is common yet;
 for questions about conversations; and for the rules that a briefing shows. Tables only, as people write the words.
-`docs/stems.py` writes them to `stems.py` in the form that an index holds, and nothing else reads this module: run it
-after every change. Rule: a word of the first four lists says little in any project.
+`docs/stems.py` writes them to `stems.py` in the form that an index holds, and nothing else reads this
+module: run it after every change. Rule: a word of the first four lists says little in any project.
 """
 
 # Words that make a sentence a question, or hold it together: they tell next to nothing of what is asked for.

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kept import tokens
-from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task, replace
+from kept.model import Briefing, Entry, Memory, Omission, Section, TaskRecord, replace
 from kept.recall.briefing.material import FULL_PINS, Material, brief, collect, question_of, with_its_source
 from kept.recall.briefing.render import (
     STYLES,
@@ -173,7 +173,7 @@ def compose(material: Material, order: Order) -> Briefing:
         budget=order.total,
         tokens=total,
         sections=sections,
-        left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
+        left_out=tuple(Omission(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
     )
 
 
@@ -233,7 +233,12 @@ class _Draft:
     """A briefing while memories are added and dropped: the text as it would be read, and its tokens."""
 
     def __init__(
-        self, parts: Sequence[_Part], tasks: list[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
+        self,
+        parts: Sequence[_Part],
+        tasks: list[TaskRecord],
+        conflicts: Sequence[Pair],
+        pins: Sequence[str],
+        order: Order,
     ) -> None:
         self._parts, self._tasks, self._conflicts, self._pins, self._order = parts, tasks, conflicts, pins, order
         self._render()
@@ -384,7 +389,7 @@ def _chars_as_tokens(chars: int, order: Order) -> int:
 
 
 def _rendered(
-    parts: Sequence[_Part], tasks: Sequence[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
+    parts: Sequence[_Part], tasks: Sequence[TaskRecord], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
 ) -> tuple[str, int]:
     refs = {one.entry.ref for part in parts for one in part.written}
     sections = _lines_by_section(parts, order)

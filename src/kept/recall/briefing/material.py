@@ -23,7 +23,7 @@ from math import prod
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import GLOBAL, IMPORT, Entry, LeftOut, Memory, Recalled, Task, replace
+from kept.model import GLOBAL, IMPORT, Entry, Memory, Omission, Recalled, TaskRecord, replace
 from kept.ports import Reader, Where
 from kept.recall import Request, profile_of
 from kept.recall.briefing.prompt import fitting_the_prompt
@@ -64,6 +64,7 @@ MOST_PREFERENCES = 8
 LEAST_OF_A_REQUEST = 2  # telling words
 RULES_FOR_A_TASK = 2  # of a sub-agent
 SAME_SHARE = 0.5  # of the words of a demoted memory: one that says so many of them stands in its place
+LINE_CHARS = 200  # that a summary never cuts
 MARK_CHARS = 8  # of a fingerprint: enough to tell the lines of one session apart
 ABOUT_FILE = "about "
 TOLD_BEFORE = "this session was told it before"
@@ -151,21 +152,21 @@ class Material(Struct, frozen=True, kw_only=True):
     bridge: Sequence[Entry] = ()
     retrieval: Sequence[Entry] = ()
     summary: Sequence[Entry] = ()
-    tasks: Sequence[Task] = ()
+    tasks: Sequence[TaskRecord] = ()
     conflicts: Sequence[Pair] = ()
-    left_out: Sequence[LeftOut] = ()
+    left_out: Sequence[Omission] = ()
 
     @property
     def at_hand(self) -> list[str]:
         """Return the refs of the memories that are told because of the files at hand."""
-        return [entry.ref for entry in self.retrieval if entry.why.startswith(ABOUT_FILE)]
+        return [entry.ref for entry in self.retrieval if entry.reason.startswith(ABOUT_FILE)]
 
 
 def collect(
     situation: Situation, recalled: Recalled, readers: Sequence[Reader], settings: Settings, now: datetime
 ) -> Material:
     """Everything that could be told; `recalled` is the answer to the prompt."""
-    left_out: list[LeftOut] = []
+    left_out: list[Omission] = []
     asked = _telling(situation.prompt)
     if not situation.has_prompt:
         retrieval = _without_prompt(readers, situation, settings, now)
@@ -179,7 +180,7 @@ def collect(
         "retrieval": ends_first(retrieval, situation.head_tail),
         "summary": [],
     }
-    _drop(sections, lambda memory: TOLD_BEFORE if memory_mark(memory) in situation.told else None, left_out)
+    _drop(sections, lambda memory: TOLD_BEFORE if is_told(memory, situation.told) else None, left_out)
     _drop(sections, lambda memory: GONE if is_gone(memory, situation) else None, left_out)
     _drop(sections, _overruled_here(sections, readers), left_out)
     conflicts = _with_rivals(sections, readers, situation)
@@ -238,18 +239,18 @@ def _of_compacted(readers: Sequence[Reader], situation: Situation) -> list[Entry
         return []
     found = _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
     trusted = [memory for memory in found if not memory.is_low_trust][:FEW_OF_SESSION]
-    return [Entry(memory=memory, why="found in this session, which was compacted") for memory in trusted]
+    return [Entry(memory=memory, reason="found in this session, which was compacted") for memory in trusted]
 
 
 Verdict = Callable[[Memory], str | None]  # why a memory is not told
 
 
-def _drop(sections: dict[str, list[Entry]], verdict: Verdict, left_out: list[LeftOut]) -> None:
+def _drop(sections: dict[str, list[Entry]], verdict: Verdict, left_out: list[Omission]) -> None:
     """Remove the entries that have a reason not to be told, and note the reasons."""
     for name, entries in sections.items():
         reasons = [(entry, verdict(entry.memory)) for entry in entries]
         sections[name] = [entry for entry, reason in reasons if reason is None]
-        left_out += [LeftOut(ref=entry.ref, reason=reason) for entry, reason in reasons if reason is not None]
+        left_out += [Omission(ref=entry.ref, reason=reason) for entry, reason in reasons if reason is not None]
 
 
 def _replaced_by(sections: Mapping[str, Sequence[Entry]]) -> Verdict:
@@ -288,7 +289,7 @@ def _preferences(readers: Sequence[Reader], situation: Situation) -> list[Entry]
         return []
     found = [memory for memory in _newest_preferences(readers, situation) if _is_preference(memory, situation)]
     found.sort(key=_rank_of_preference)
-    return [Entry(memory=memory, why="the user's preference") for memory in found[:MOST_PREFERENCES]]
+    return [Entry(memory=memory, reason="the user's preference") for memory in found[:MOST_PREFERENCES]]
 
 
 def _newest_preferences(readers: Sequence[Reader], situation: Situation) -> list[Memory]:
@@ -334,7 +335,7 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
     newest = [memory for reader in readers for memory in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
     usual = [memory for memory in newest if is_worth_telling(memory) and not out_of_place(memory, situation)]
     ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.space, -memory.id))
-    return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
+    return [Entry(memory=memory, reason="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
 
 
 def _pinned(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
@@ -343,8 +344,8 @@ def _pinned(readers: Sequence[Reader], situation: Situation) -> list[Entry]:
         return []
     where = Where(statuses=("pinned",))
     found = [memory for reader in readers for memory in reader.select(where, limit=MOST_PINNED)]
-    whole = [Entry(memory=memory, why="pinned") for memory in found[:FULL_PINS]]
-    return [*whole, *(Entry(memory=brief(memory), why="pinned") for memory in found[FULL_PINS:])]
+    whole = [Entry(memory=memory, reason="pinned") for memory in found[:FULL_PINS]]
+    return [*whole, *(Entry(memory=brief(memory), reason="pinned") for memory in found[FULL_PINS:])]
 
 
 def brief(memory: Memory) -> Memory:
@@ -365,7 +366,7 @@ def _about_files(situation: Situation, readers: Sequence[Reader]) -> list[Entry]
             where = Where(files=(file,), tiers=("session", "project", "global"), seen_by=situation.seen_by)
             for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
                 if is_worth_telling(hit.memory) and out_of_place(hit.memory, situation) != UNJUDGED:
-                    found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"{ABOUT_FILE}{file}"))
+                    found.setdefault(hit.memory.uid, Entry(memory=hit.memory, reason=f"{ABOUT_FILE}{file}"))
     return list(found.values())
 
 
@@ -374,7 +375,7 @@ def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
         return []
     where = Where(task=task, tiers=("task",))
     found = [memory for reader in readers for memory in reader.select(where, limit=MOST_OF_TASK)]
-    return [Entry(memory=memory, why=f"of task {task}") for memory in found]
+    return [Entry(memory=memory, reason=f"of task {task}") for memory in found]
 
 
 def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
@@ -382,7 +383,7 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
     if situation.session is None or situation.moment == "subagent":
         return []
     found = [
-        Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
+        Entry(memory=memory, reason=f"found by {memory.source.agent} in this session")
         for memory in _worth_telling(readers, Where(session=situation.session, tiers=("session",)))
         if memory.source.agent not in (None, situation.agent)
     ]
@@ -398,14 +399,14 @@ def _from_other_sessions(situation: Situation, readers: Sequence[Reader]) -> lis
         return []
     since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
     return [
-        Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
+        Entry(memory=memory, reason=f"found by {memory.source.agent or 'another agent'} since this session began")
         for memory in _worth_telling(readers, since)
         if memory.source.session not in (None, situation.session)
     ]
 
 
 def _untold(entries: Sequence[Entry], situation: Situation) -> list[Entry]:
-    return [entry for entry in entries if memory_mark(entry.memory) not in situation.told]
+    return [entry for entry in entries if not is_told(entry.memory, situation.told)]
 
 
 def _worth_telling(readers: Sequence[Reader], where: Where) -> list[Memory]:
@@ -431,7 +432,7 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
             if not lines:
                 return []
             shown = replace(memory, content="\n".join(lines))
-            return [Entry(memory=shown, why=f"summary of session {memory.source.session or 'unknown'}")]
+            return [Entry(memory=shown, reason=f"summary of session {memory.source.session or 'unknown'}")]
     return []
 
 
@@ -457,8 +458,23 @@ def memory_mark(memory: Memory) -> str:
 
 
 def line_mark(line: str) -> str:
-    """Return the mark of a line that is not a memory: of a summary, or the name of a task."""
-    return text.fingerprint(_LABEL.sub("", line))[:MARK_CHARS]
+    """Return the mark of a line that may be no memory: of a summary, the name of a task, the words of a memory.
+
+    A summary cuts long lines, so only the beginning counts.
+    """
+    said = " ".join(_LABEL.sub("", line).split())
+    return text.fingerprint(said[:LINE_CHARS])[:MARK_CHARS]
+
+
+def words_mark(memory: Memory) -> str:
+    """Return the mark of a line of a summary that says the words of a memory."""
+    return line_mark(f"- {memory.content}")
+
+
+def is_told(memory: Memory, told: Set[str]) -> bool:
+    """Return True if a memory has one of these marks, or a line of a summary that says all of it."""
+    says_all = len(memory.content) <= LINE_CHARS
+    return memory_mark(memory) in told or (says_all and words_mark(memory) in told)
 
 
 def _is_said(line: str, told: Set[str]) -> bool:
@@ -484,24 +500,24 @@ def _fits(line: str, asked: Set[str]) -> bool:
     return len(shared) > 1 and bool(shared - COMMON)
 
 
-def _names(task: Task, asked: Set[str]) -> bool:
+def _names(task: TaskRecord, asked: Set[str]) -> bool:
     """Return True if a prompt speaks of a task: two of the words that describe it, or half of them."""
     words = set(text.words(task.description)) - WORTHLESS
     shared = asked & words - COMMON
     return bool(shared) and (2 * len(shared) >= len(words) or _fits(task.description, asked))
 
 
-def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Task]:
+def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[TaskRecord]:
     """Return the tasks that have not ended, the newest first; with a prompt, those that it speaks of."""
     if situation.moment == "subagent":
         return []
-    tasks = [task for reader in readers for task in reader.all(Task) if not task.has_ended]
+    tasks = [task for reader in readers for task in reader.all(TaskRecord) if not task.has_ended]
     tasks = [task for task in tasks if _is_to_tell(task, situation, asked)]
     newest = sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
     return [with_its_source(task, readers) for task in newest]
 
 
-def _is_to_tell(task: Task, situation: Situation, asked: Set[str]) -> bool:
+def _is_to_tell(task: TaskRecord, situation: Situation, asked: Set[str]) -> bool:
     """Return False for a task that was told before, or that the prompt does not speak of."""
     if line_mark(task.name) in situation.told:
         return False
@@ -509,7 +525,7 @@ def _is_to_tell(task: Task, situation: Situation, asked: Set[str]) -> bool:
     return not situation.has_prompt or is_named or _names(task, asked)
 
 
-def with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
+def with_its_source(task: TaskRecord, readers: Sequence[Reader]) -> TaskRecord:
     """Label a task that came with an import and has not been touched since: it may be anybody's text."""
     actions = {event.action for reader in readers for event in reader.events(subject=task.subject)}
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
@@ -528,8 +544,8 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader], si
     found = [pair for reader in readers for pair in _contradictions(known, reader, readers)]
     pairs = [pair for pair in found if not _has_unjudged_rival(pair, known, situation)]
     for memory, rival in (sides for pair in pairs for sides in (pair, pair[::-1])):
-        if rival.uid not in known and memory_mark(rival) not in situation.told:
-            _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
+        if rival.uid not in known and not is_told(rival, situation.told):
+            _put_beside(sections, memory, Entry(memory=rival, reason=f"contradicts {memory.ref}"))
     return pairs
 
 
@@ -564,7 +580,7 @@ def _for_all_work(readers: Sequence[Reader], situation: Situation) -> list[Entry
     newest = [one for reader in readers for one in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
     pool = {memory.uid: memory for memory in (*_newest_rules(readers, situation.seen_by), *newest)}
     here = [one for one in pool.values() if is_worth_telling(one) and not out_of_place(one, situation)]
-    return [Entry(memory=memory, why="holds for all work here") for memory in standing(here)]
+    return [Entry(memory=memory, reason="holds for all work here") for memory in standing(here)]
 
 
 def _for_work(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
@@ -573,7 +589,7 @@ def _for_work(readers: Sequence[Reader], situation: Situation, asked: Set[str]) 
     rules = [memory for memory in found if not memory.is_low_trust and not out_of_place(memory, situation)]
     if not rules:
         return []
-    return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
+    return [Entry(memory=memory, reason="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
 
 
 def _newest_rules(readers: Sequence[Reader], seen_by: str | None) -> list[Memory]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import sqrt
 
 from kept import text
-from kept.model import Entry, Hit, LeftOut, Recalled
+from kept.model import Entry, Hit, Omission, Recalled
 from kept.ports import LIVE, Reader, Statistics
 from kept.recall.briefing.situation import (
     MOST_OF_A_TIER,
@@ -41,7 +41,7 @@ MATCHES = "matches "  # with these words
 
 
 def fitting_the_prompt(
-    recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[LeftOut]
+    recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[Omission]
 ) -> Iterator[Entry]:
     """Yield the memories that fit well or nearly so; if the project knows the topic of the prompt, the nearest."""
     of_tier: Counter[str] = Counter()
@@ -56,10 +56,10 @@ def fitting_the_prompt(
         if reason == UNJUDGED and n_unjudged < MOST_UNJUDGED and (hit.confidence or 0.0) >= STRONG * floor:
             n_unjudged += 1
         elif reason:
-            left_out.append(LeftOut(ref=hit.ref, reason=reason))
+            left_out.append(Omission(ref=hit.ref, reason=reason))
             continue
         of_tier[tier] += 1
-        yield Entry(memory=hit.memory, why=_why(hit, situation.prompt), is_unjudged=reason == UNJUDGED)
+        yield Entry(memory=hit.memory, reason=_why(hit, situation.prompt), is_unjudged=reason == UNJUDGED)
 
 
 def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:

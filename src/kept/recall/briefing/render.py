@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import text
-from kept.model import LOW_TRUST, Entry, Memory, Task, Trust
+from kept.model import LOW_TRUST, Entry, Memory, TaskRecord, Trust
 from kept.worth import is_vouched_for
 
 NOTE = (
@@ -91,7 +91,7 @@ def trust_mark(trust: Trust) -> str:
     return f"({TRUST_LABELS[trust]}) " if trust in LOW_TRUST else ""
 
 
-def render_task(task: Task, style: str) -> str:
+def render_task(task: TaskRecord, style: str) -> str:
     """One open task, on one line."""
     said = f"{task.name} ({task.state})" + (f": {task.description}" if task.description else "")
     return STYLES[style].line("task", _excerpt(said, MOST_OF_A_TASK))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from heapq import nlargest
 
 from kept import bm25, text
-from kept.model import Message, Session
+from kept.model import Message, SessionRecord
 from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Prepared, Reader, Statistics
 
 
@@ -22,7 +22,7 @@ class WithPacked:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._packed = [session.name for session in reader.all(Session) if session.packed_at is not None]
+        self._packed = [session.name for session in reader.all(SessionRecord) if session.packed_at is not None]
         self._counted: dict[tuple[str, ...], Statistics] = {}
 
     def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
