@@ -25,9 +25,9 @@ from kept.model import (
     Message,
     Pause,
     Rejection,
-    Session,
+    SessionRecord,
     Source,
-    Task,
+    TaskRecord,
     replace,
 )
 from kept.ports import (
@@ -162,7 +162,7 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         rejected = tx.add(Rejection(memory="u1", fingerprint="ab" * 16, words=words, who="Ana", at=START), "forget")
         lifted = tx.add(Rejection(memory="u2", fingerprint="cd" * 16, who="Ana", at=START), "forget")
         tx.remove(lifted, "lift")
-        task = tx.add(Task(name="TASK-001", blocked_by=("a", "b"), priority=1, created_at=START), "task")
+        task = tx.add(TaskRecord(name="TASK-001", blocked_by=("a", "b"), priority=1, created_at=START), "task")
         settled = tx.put(replace(conflict, resolved_at=START), "resolve")
         tx.remove(gone, "alias")
     storage = bench.reopen(storage)
@@ -170,7 +170,7 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         assert reader.all(Conflict) == [settled]
         assert reader.all(Alias) == [alias]
         assert reader.all(Pause) == pauses
-        assert reader.all(Task) == [task]
+        assert reader.all(TaskRecord) == [task]
         assert reader.all(Allowance) == [allowed]
         assert reader.all(CallGuard) == [passed]
         assert reader.all(Rejection) == [rejected]
@@ -793,6 +793,10 @@ def promise_every_change_has_its_event(bench: Bench) -> None:
         assert [e.seq for e in reader.events(group="g1")] == [1, 2]
         assert [e.seq for e in reader.events(after=2)] == [3, 4]
         assert [e.seq for e in reader.events(newest_first=True, limit=2)] == [4, 3]
+        heads = reader.event_heads()
+        assert heads == [(e.seq, e.group, e.at, e.actor, e.action, e.subject) for e in events]
+        assert reader.event_heads(after=1, limit=2) == heads[1:3]
+        assert reader.event_heads(later_than=START) == heads[2:]
         first, second = START.replace(minute=0), START.replace(minute=0) + timedelta(hours=1)
         later = [(second, "agent", "alias", 1), (second, "agent", "revise", 1)]
         assert reader.activity() == [(first, "user", "alias", 1), (first, "user", "remember", 1), *later]
@@ -973,7 +977,7 @@ def promise_a_fork_shares_messages_with_its_parent(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:
         for name, parent, shared in (("s1", None, 0), ("s2", "s1", 2), ("s3", "s2", 3)):
-            tx.add(Session(name=name, parent=parent, shared=shared, started_at=START), "session")
+            tx.add(SessionRecord(name=name, parent=parent, shared=shared, started_at=START), "session")
         tx.append([said(1, "harbor one"), said(2, "harbor two"), said(3, "harbor three")])
         assert [one.n for one in tx.append([said(2, "harbor two", "s2"), said(3, "harbor pier", "s2")])] == [3]
         assert [one.n for one in tx.append([said(1, "harbor one", "s3"), said(4, "harbor gate", "s3")])] == [4]
@@ -1011,7 +1015,7 @@ def promise_a_fork_outlives_its_parent(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:
         for name, parent, shared in (("s1", None, 0), ("s2", "s1", 2), ("s3", "s2", 3), ("s4", "s1", 1)):
-            tx.add(Session(name=name, parent=parent, shared=shared, started_at=START), "session")
+            tx.add(SessionRecord(name=name, parent=parent, shared=shared, started_at=START), "session")
         tx.append([said(1, "harbor one"), said(2, "harbor two")])
         tx.append([said(3, "harbor pier", "s2")])
         tx.append([said(4, "harbor gate", "s3")])
@@ -1022,10 +1026,10 @@ def promise_a_fork_outlives_its_parent(bench: Bench) -> None:
     def erase(session: str) -> None:
         with storage.writing(stamp()) as tx:
             tx.erase_messages(session)
-            [record] = [one for one in tx.all(Session) if one.name == session]
+            [record] = [one for one in tx.all(SessionRecord) if one.name == session]
             tx.erase(record)
         with storage.writing(stamp()) as tx:
-            tx.add(Session(name=session, started_at=START), "session")
+            tx.add(SessionRecord(name=session, started_at=START), "session")
             tx.append([said(9, "something else", session)])
 
     def told(session: str) -> list[str]:
@@ -1252,9 +1256,9 @@ def promise_a_part_of_a_message_can_be_erased(bench: Bench) -> None:
 def promise_any_record_can_be_erased_with_its_history(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:
-        task = tx.add(Task(name="T-1", description="swordfish", created_at=START), "task")
+        task = tx.add(TaskRecord(name="T-1", description="swordfish", created_at=START), "task")
         task = tx.put(replace(task, description="swordfish twice"), "task")
-        session = tx.add(Session(name="s1", summary="swordfish", started_at=START), "session")
+        session = tx.add(SessionRecord(name="s1", summary="swordfish", started_at=START), "session")
     with storage.writing(stamp()) as tx:
         tx.erase(task)
         tx.erase(session)
@@ -1262,8 +1266,8 @@ def promise_any_record_can_be_erased_with_its_history(bench: Bench) -> None:
         with pytest.raises(NotFound):
             tx.erase(session)
     with bench.reopen(storage).reading() as reader:
-        assert reader.all(Task) == [again]
-        assert reader.all(Session) == []
+        assert reader.all(TaskRecord) == [again]
+        assert reader.all(SessionRecord) == []
         events = reader.events()
         assert "swordfish" not in repr(events)
         assert journal.broken_links(events) == []
@@ -1281,7 +1285,7 @@ def promise_what_was_buried_is_known_to_be_erased(bench: Bench) -> None:
 def promise_a_session_is_found_by_its_name(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:
-        added = tx.add(Session(name="s1", agent="codex", parent="s0", started_at=START), "session")
+        added = tx.add(SessionRecord(name="s1", agent="codex", parent="s0", started_at=START), "session")
         changed = tx.put(replace(added, checked=10, summary="What was done."), "checkpoint")
     with bench.reopen(storage).reading() as reader:
         assert reader.session("s1") == changed
@@ -1462,11 +1466,28 @@ def promise_receipts_of_what_a_session_was_given_are_found_by_it_and_kept_for_a_
         storage = bench.reopen(storage)
         with storage.reading() as reader:
             assert [number for number, _, _ in reader.receipts_of("s1", limit=10)] == left
+            assert reader.sessions_told(limit=10) == (["s2", "s1"] if left else []), "the last one first"
             assert reader.receipt(plain) is None
     with storage.reading() as reader:
         assert reader.receipts_of("s2", limit=10) == []
         newest, before, *_ = [number for number, _, _ in reader.receipts_of(None, limit=10)]
         assert newest > before, "of all, the newest first"
+
+
+def promise_receipts_can_be_erased_by_their_numbers(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        saved = [notes.save_receipt({"query": word}, [], START) for word in ("swordfish", "other", "tuna")]
+    with storage.writing(stamp()) as tx:
+        tx.erase_receipts([saved[0], 999])
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert [number for number, _, _ in reader.receipts_of(None, limit=10)] == [saved[2], saved[1]]
+    with storage.writing(stamp()) as tx:
+        tx.erase_receipts()
+    with storage.reading() as reader:
+        assert reader.receipt() is None
 
 
 def promise_receipts_go_with_a_memory_of_another_space(bench: Bench) -> None:
@@ -1478,6 +1499,24 @@ def promise_receipts_go_with_a_memory_of_another_space(bench: Bench) -> None:
         assert notes.drop_receipts(["uid-of-a-global-one", "unknown"]) == 1
     with storage.reading() as reader:
         assert [number for number, _, _ in reader.receipts_of("s1", limit=10)] == [kept]
+
+
+def promise_a_reader_takes_no_notes_while_a_space_is_being_moved_here(bench: Bench) -> None:
+    storage = bench.open()
+    first = add(storage, "one")
+    mover = replace(stamp(), passes_fence=True)
+    for is_moving in (True, False):
+        with storage.writing(mover) as tx:
+            tx.note_file("move", "half" if is_moving else None)
+        with storage.bookkeeping() as notes:
+            assert (notes is None) is is_moving
+        with storage.bookkeeping(passes_fence=True) as notes:
+            assert notes is not None
+            notes.count_uses([first.id], START)
+    with bench.reopen(storage).reading() as reader:
+        found = reader.get(Memory, first.id)
+        assert found is not None
+        assert found.use_count == 2
 
 
 def promise_counters_add_up(bench: Bench) -> None:
@@ -1535,6 +1574,20 @@ def promise_a_lease_is_one_processs_at_a_time(bench: Bench) -> None:
         assert (first, second, other) == (True, False, True)
         assert add(storage, "writers are not in its way").id > 0
     with storage.lease("upkeep") as again:
+        assert again is True
+
+
+def promise_a_lease_that_one_thread_took_another_may_give_back(bench: Bench) -> None:
+    storage, deeds = bench.open(), []
+    lease = storage.lease("session-s1")
+    taker = threading.Thread(target=lambda: deeds.append(lease.__enter__()))
+    taker.start()
+    taker.join()
+    assert add(storage, "the thread that gives it back also writes").id > 0
+    with storage.lease("session-s1") as other:
+        assert (deeds, other) == ([True], False)
+    lease.__exit__(None, None, None)
+    with storage.lease("session-s1") as again:
         assert again is True
 
 

@@ -24,7 +24,7 @@ import apsw
 
 import kept
 from kept.memory import context, upkeep
-from kept.model import Session, Source, replace
+from kept.model import SessionRecord, Source, replace
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import START, FakeClock, context_of, stamp
@@ -124,7 +124,7 @@ def state_of(home: Path) -> dict[str, Any]:
     try:
         with storage.reading() as reader:
             memories = reader.select(ANYWHERE, limit=1_000)
-            sessions = reader.all(Session)
+            sessions = reader.all(SessionRecord)
             events = [(event.actor, event.action, event.subject, event.changed) for event in reader.events()]
             return {
                 "memories": [replace(memory, space="") for memory in memories],

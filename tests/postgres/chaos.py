@@ -32,7 +32,7 @@ AGAIN = 5  # every fifth write is sent once more
 Acknowledged = list[tuple[str, float]]  # key, and when
 
 
-def write_until_told(pipe: Connection, url: str, number: int) -> None:
+def write_until_told(pipe: Connection, url: str, number: int, space: str = SPACE) -> None:
     """Write as fast as the server allows; then send what was acknowledged, and the longest wait for a turn."""
     done: Acknowledged = []
     longest_s = 0.0
@@ -41,7 +41,7 @@ def write_until_told(pipe: Connection, url: str, number: int) -> None:
     while not pipe.poll():
         key = f"{number}-{len(done)}"
         try:
-            storage = storage or PostgresStorage(url, SPACE)
+            storage = storage or PostgresStorage(url, space)
             for _ in range(2 if len(done) % AGAIN == 0 else 1):
                 longest_s = max(longest_s, write(storage, key))
         except StorageError:
@@ -59,13 +59,13 @@ def write(storage: PostgresStorage, key: str) -> float:
     with storage.writing(Stamp(group=os.urandom(8).hex(), at=START, actor="chaos")) as tx:
         waited_s = time.monotonic() - asked
         if not tx.select(Where(key=key)):
-            tx.add(memory(f"note {key} of the storm", space=SPACE, key=key, uid=f"uid {key}"), "remember")
+            tx.add(memory(f"note {key} of the storm", space=storage.space, key=key, uid=f"uid {key}"), "remember")
     return waited_s
 
 
-def check(url: str, done: Acknowledged) -> int:
+def check(url: str, done: Acknowledged, space: str = SPACE) -> int:
     """How many acknowledged writes are not there. None may be there twice, and the chain must be unbroken."""
-    storage = PostgresStorage(url, SPACE)
+    storage = PostgresStorage(url, space)
     with storage.reading() as reader:
         found = [one.key for one in reader.select(ANYWHERE, limit=10**7)]
         assert len(found) == len(set(found)), "a write was stored twice"

@@ -107,14 +107,19 @@ class Distance:
 class FarServer:
     """A server with passwords (SCRAM) behind a proxy, with TLS if it can, and a database with Kept's schema on it."""
 
-    def __init__(self, *, has_tls: bool) -> None:
-        binaries = next(iter(sorted(INSTALLED.glob("*/bin"))), None) if has_tls else None
+    def __init__(self, *, has_tls: bool, is_installed: bool = False, is_empty: bool = False) -> None:
+        """`is_installed`: of the programs of this machine, as with TLS; `is_empty`: without an owner and a database."""
+        binaries = next(iter(sorted(INSTALLED.glob("*/bin"))), None) if has_tls or is_installed else None
+        if is_installed and binaries is None:
+            pytest.skip(f"There is no PostgreSQL in {INSTALLED}.")
         if has_tls and (binaries is None or shutil.which("openssl") is None):
             pytest.skip(f"TLS needs openssl and a PostgreSQL in {INSTALLED}: the wheel's was built without it.")
         for port in (_free_port() for _ in range(3)):
             if self._has_started(port, binaries, has_tls=has_tls):
                 break
         self.distance = Distance(port)
+        if is_empty:
+            return
         root = self.server.url
         with psycopg.connect(root, autocommit=True) as connection:
             connection.execute("create role kept_owner login createrole")
@@ -155,6 +160,8 @@ class FarServer:
         return f"postgresql://{role}{secret}@127.0.0.1:{self.distance.port}/kept?sslmode={mode}"
 
     def stop(self) -> None:
+        with suppress(OSError):
+            self.distance.listening.shutdown(socket.SHUT_RDWR)  # which ends the thread that accepts
         self.distance.listening.close()
         self.server.stop()
 

@@ -2,6 +2,8 @@
 
 KEPT_TEST_POSTGRES_BIN names the folder of other binaries, such as /usr/lib/postgresql/15/bin, to run every test with.
 KEPT_TEST_DATABASE_URL names a running server instead: the URL of a superuser there, who makes a database for each test.
+KEPT_TEST_CITUS_URL names the coordinator of a Citus cluster in the same way: of a database that has the extension and
+knows the workers. Then every test runs with tables that are spread over these, in new databases on the same nodes.
 Rule: nothing outside of a temporary folder is written, and the server ends with the process that started it.
 """
 
@@ -25,6 +27,7 @@ import pytest
 from psycopg import sql
 
 GIVEN = "KEPT_TEST_DATABASE_URL"
+CITUS = "KEPT_TEST_CITUS_URL"
 BINARIES = "KEPT_TEST_POSTGRES_BIN"
 UNPRIVILEGED = "nobody"  # PostgreSQL does not start as root
 TEMPLATE = "kept_template"
@@ -123,9 +126,57 @@ class Server:
 @cache
 def superuser_url() -> str:
     """The URL of the superuser of the server that this process tests with. Skips the test where there is none."""
-    if given := os.environ.get(GIVEN):
+    if given := os.environ.get(CITUS) or os.environ.get(GIVEN):
         return given
     return _started(None)
+
+
+def citus_url() -> str:
+    """The URL of the superuser of a Citus cluster. Skips the test where there is none."""
+    if not (given := os.environ.get(CITUS)):
+        pytest.skip(f"No Citus cluster to test with: {CITUS} names the coordinator.")
+    return given
+
+
+def nodes(root: str) -> list[str]:
+    """The URLs of a superuser of all nodes of a cluster, the coordinator first."""
+    with psycopg.connect(root) as connection:
+        found = connection.execute("select nodename, nodeport from pg_dist_node order by groupid").fetchall()
+    return [at_node(root, host, port) for host, port in found]
+
+
+def at_node(url: str, host: str, port: int) -> str:
+    """The same URL at another node."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, f"{parts.username}@{host}:{port}", parts.path, parts.query, ""))
+
+
+def make_database(root: str, name: str) -> None:
+    """Make an empty database, on every node of a cluster if there is one."""
+    at_all = _servers(root)
+    for url in at_all:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    if not is_cluster(root):
+        return
+    for url in at_all:
+        with psycopg.connect(_with(url, database=name), autocommit=True) as connection:
+            connection.execute("create extension citus")
+    with psycopg.connect(_with(root, database=name), autocommit=True) as connection:
+        (host, port), *workers = [(urlsplit(url).hostname, urlsplit(url).port) for url in at_all]
+        connection.execute("select citus_set_coordinator_host(%s, %s)", (host, port))
+        for host, port in workers:
+            connection.execute("select citus_add_node(%s, %s)", (host, port))
+        connection.execute(sql.SQL("alter database {} set citus.shard_count = 4").format(sql.Identifier(name)))
+
+
+def is_cluster(root: str) -> bool:
+    """Return True if this is the URL of the Citus cluster."""
+    return root == os.environ.get(CITUS)
+
+
+def _servers(root: str) -> list[str]:
+    return nodes(root) if is_cluster(root) else [root]
 
 
 @cache
@@ -149,6 +200,8 @@ def new_database() -> str:
     """The URL, as the role that owns nothing, of a database of its own with Kept's schema."""
     root = superuser_url()
     name = f"kept_test_{os.getpid()}_{next(_numbers)}"
+    if is_cluster(root):  # which has no templates
+        return initialised(root, name)
     with psycopg.connect(root, autocommit=True) as connection:
         make = sql.SQL("create database {} template {}")
         connection.execute(make.format(sql.Identifier(name), sql.Identifier(_template())))
@@ -174,8 +227,9 @@ def emptied(url: str) -> str:
 def drop_database(url: str) -> None:
     """Remove a database that `new_database` made."""
     name = urlsplit(url).path[1:]
-    with psycopg.connect(superuser_url(), autocommit=True) as connection:
-        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+    for node in _servers(superuser_url()):
+        with psycopg.connect(node, autocommit=True) as connection:
+            connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
 
 
 def as_owner(url: str) -> str:
@@ -192,10 +246,13 @@ def initialised(root: str, name: str = "chaos") -> str:
     """The URL, as the role that owns nothing, of a new database on that server, with Kept's schema."""
     from kept.storage.postgres import schema
 
-    with psycopg.connect(root, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-    schema.initialise(_with(root, database=name))
-    schema.grant(_with(root, database=name), MEMBER)
+    make_database(root, name)
+    owner = _with(root, database=name)
+    schema.initialise(owner, sharded=is_cluster(root))
+    schema.grant(owner, MEMBER)
+    if is_cluster(root):  # a statement of more than one shard fails every test
+        with psycopg.connect(owner, autocommit=True) as connection:
+            connection.execute(f"alter role {MEMBER} set citus.multi_task_query_log_level = 'error'")
     return as_member(root, name)
 
 

@@ -1,4 +1,4 @@
-"""`kept database` and `kept move`, as an operator and a team would type them."""
+"""`kept store database` and `kept store move`, as an operator and a team would type them."""
 
 import subprocess
 from pathlib import Path
@@ -10,7 +10,15 @@ from psycopg import sql
 from kept.storage.postgres import connection, schema
 from tests.builders import FakeClock
 from tests.cli.shell import Shell
-from tests.postgres.server import as_member, as_owner, drop_database, emptied, shared_database, superuser_url
+from tests.postgres.server import (
+    as_member,
+    as_owner,
+    drop_database,
+    emptied,
+    new_database,
+    shared_database,
+    superuser_url,
+)
 
 
 @pytest.fixture
@@ -18,35 +26,50 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path, FakeClock())
 
 
+def test_migrating_lists_the_roles_that_it_shuts_out(shell: Shell) -> None:
+    owner = as_owner(new_database())
+    with psycopg.connect(owner, autocommit=True) as root:
+        root.execute("drop role if exists kept_test_stranger")
+        root.execute("create role kept_test_stranger login")
+        root.execute("grant usage on schema kept to kept_test_stranger")
+    told = shell("store", "database", "migrate", owner)
+    assert "can no longer use it: kept_test_stranger" in told
+    assert "kept store database grant ROLE --for PROJECT" in told
+    assert shell.json("store", "database", "migrate", owner)["shut_out"] == []
+    drop_database(owner)
+    with psycopg.connect(superuser_url(), autocommit=True) as root:
+        root.execute("drop role kept_test_stranger")
+
+
 def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     name = "kept_test_commands"
     with psycopg.connect(superuser_url(), autocommit=True) as root:
         root.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     owner = as_owner(as_member(superuser_url(), name))
-    assert shell.json("database", "status", owner)["schema"] == 0
+    assert shell.json("store", "database", "status", owner)["schema"] == 0
     shared_database()  # which makes the role
     empty = ("--project", "web-app", "--database", as_member(owner, name))
     assert "no tables of Kept" in shell.fails("list", *empty)
-    assert shell.json("database", "init", owner)["steps"] == 2
-    assert shell.json("database", "migrate", owner)["steps"] == 0
-    shell("database", "grant", "kept_test_ann", owner, "--for", "web-app")
+    assert shell.json("store", "database", "init", owner)["steps"] == 3
+    assert shell.json("store", "database", "migrate", owner)["steps"] == 0
+    shell("store", "database", "grant", "kept_test_ann", owner, "--for", "web-app")
     ann = as_member(owner, name, "kept_test_ann")
-    told = shell("database", "grant", "kept_test_ann", owner)
+    told = shell("store", "database", "grant", "kept_test_ann", owner)
     assert "number 1874618340111807925" in told  # there are no rows yet that name it
     assert "stays tied" in told
     assert "every project" not in told
-    tied = shell.json("database", "grant", "kept_test_ann", owner, "--for", "billing")["projects"]
+    tied = shell.json("store", "database", "grant", "kept_test_ann", owner, "--for", "billing")["projects"]
     assert tied == ["number 1874618340111807925", "billing"]
-    assert "every project" in shell("database", "grant", "kept_test_bob", owner)
+    assert "every project" in shell("store", "database", "grant", "kept_test_bob", owner)
     shell("remember", "Deploys run on Fridays", "--project", "web-app", "--database", ann)
     assert "may not" in shell.fails("remember", "x y z", "--project", "other", "--database", ann)
-    told = shell("database", "status", ann)
+    told = shell("store", "database", "status", ann)
     assert "walled off" in told
     assert "yes" in told
-    found = shell.json("database", "status", owner)
+    found = shell.json("store", "database", "status", owner)
     assert (found["spaces"], found["crossings"]) == (1, [])
-    assert "reach their projects only" in shell("database", "status", owner)
-    tied = shell.json("database", "grant", "kept_test_ann", owner)["projects"]
+    assert "reach their projects only" in shell("store", "database", "status", owner)
+    tied = shell.json("store", "database", "grant", "kept_test_ann", owner)["projects"]
     assert tied[-1] == "web-app"
     drop_database(owner)
 
@@ -55,13 +78,13 @@ def test_an_error_of_the_server_says_what_to_do(shell: Shell, monkeypatch: pytes
     owner = as_owner(shared_database())
     steps = [*schema.migrations(), schema.SchemaStep(9, "create table kept.newer (x int) with (no_such_option)")]
     monkeypatch.setattr(schema, "migrations", lambda: steps)
-    told = shell.fails("database", "migrate", owner)
+    told = shell.fails("store", "database", "migrate", owner)
     assert "InvalidParameterValue (22023)" in told
-    assert "kept database status" in told
+    assert "kept store database status" in told
     monkeypatch.setattr(connection, "OLDEST_SERVER", 990_000)
-    assert "Kept needs 99 or newer" in shell.fails("database", "init", owner)
+    assert "Kept needs 99 or newer" in shell.fails("store", "database", "init", owner)
     url = "postgresql://ann@127.0.0.1:1/kept"
-    assert "Check that the server runs" in shell.fails("database", "status", url)
+    assert "Check that the server runs" in shell.fails("store", "database", "status", url)
     assert ".pgpass" in connection._help_with("fe_sendauth: no password supplied", url)
 
 
@@ -70,15 +93,68 @@ def test_a_project_is_moved_into_the_database_and_back(shell: Shell) -> None:
     shell("remember", "Deploys run on Fridays", "--project", "web-app")
     shell("remember", "Tests run on every push", "--project", "web-app")
     shell("forget", "2", "--project", "web-app")
-    moved = shell.json("move", "--project", "web-app", "--to", url)
+    moved = shell.json("store", "move", "--project", "web-app", "--to", url)
     assert (moved["memories"], moved["events"]) == (2, 4)  # a forget has two: it is rejected as well
     there = ("--project", "web-app", "--database", url)
     assert "is by user" in shell.fails("undo", *there)  # in a database, people have names
     shell("undo", "3", *there)
     assert "Tests run" in shell("list", *there)
-    assert "not empty" in shell.fails("move", "--project", "web-app", "--to", url)
-    back = shell.json("move", *there, "--to", str(shell.folder / "back.db"))
+    assert "was moved to postgresql://" in shell.fails("store", "move", "--project", "web-app", "--to", url)
+    back = shell.json("store", "move", *there, "--to", str(shell.folder / "back.db"))
     assert back["events"] == 6
+    old = shell.fails("store", "move", "--project", "web-app", "--database", url, "--to", "home")
+    assert "was moved to" in old
+
+
+def test_who_writes_where_a_project_was_is_asked_to_follow_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = emptied(shared_database()), new_database()
+    clone = tmp_path / "checkout"
+    subprocess.run(["git", "init", "-q", str(clone)], check=True)
+    monkeypatch.chdir(clone)
+    ann = Shell(tmp_path, FakeClock())
+    ann("projects", "link", "--new", "web-app", "--database", old)
+    ann("remember", "Deploys run on Fridays")
+    ann("store", "move", "--to", new)
+    assert "was moved to postgresql://" in ann.fails("remember", "Tests run on every push")
+    ann.answers = [False]
+    assert "was moved to postgresql://" in ann.fails("remember", "Tests run on every push")
+    ann.answers = [True]
+    ann("remember", "Tests run on every push")
+    assert "Tests run on every push" in ann("list")
+    assert new in ann("projects", "list")
+    asked, ann.answers = len(ann.questions), [True]
+    assert "was moved to" in ann.fails(
+        "remember", "Linters run first", "--database", old
+    )  # following again helps nobody
+    assert (len(ann.questions), ann.answers) == (asked, [True])
+    there = ("--project", "web-app", "--database", old)
+    assert "Tests run" not in ann("list", *there)
+    drop_database(new)
+
+
+def test_erasing_where_a_project_was_says_that_it_is_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = emptied(shared_database()), new_database()
+    clone = tmp_path / "checkout"
+    subprocess.run(["git", "init", "-q", str(clone)], check=True)
+    monkeypatch.chdir(clone)
+    ann = Shell(tmp_path, FakeClock())
+    ann("projects", "link", "--new", "web-app", "--database", old)
+    ann("remember", "The launch code is xylophone")
+    ann("store", "move", "--to", new)
+    there, here = ("--project", "web-app", "--database", new), ("--project", "web-app", "--database", old)
+    assert "was moved to postgresql://" in ann.fails("erase", "1", "--yes")
+    assert "xylophone" in ann("list", *here)
+    ann.answers = [True, True]  # to follow, and to erase
+    ann("erase", "1")
+    assert "xylophone" not in ann("list", *there)
+    ann.answers = [False]
+    ann.type("erase", "1", *here)
+    assert ann.questions[-1].startswith("This is the old copy")
+    told = ann("erase", "1", "--yes", *here)
+    assert "This is the old copy" in told
+    assert "was moved to postgresql://" in told
+    assert "xylophone" not in ann("list", *here)
+    drop_database(new)
 
 
 def test_doctor_looks_at_the_database(shell: Shell) -> None:
@@ -101,7 +177,12 @@ def test_two_people_share_the_project_of_their_clones_and_not_their_preferences(
         clone = tmp_path / name / "checkout"
         subprocess.run(["git", "init", "-q", str(clone)], check=True)
         people[name] = shell = Shell(tmp_path / name, FakeClock())
-        told = shell("projects", "link", "web-app", str(clone), "--database", url)
+        if name == "ann":
+            missing = shell.fails("projects", "link", "web-app", str(clone), "--database", url)
+            assert "There is no project 'web-app' in this database." in missing
+            assert "no projects" in shell("projects", "list")
+        new = ("--new",) if name == "ann" else ()
+        told = shell("projects", "link", *new, "web-app", str(clone), "--database", url)
         assert "in the database" in told
     ann, bob = people["ann"], people["bob"]
     ann("remember", "Deploys run on Fridays", "--project", str(tmp_path / "ann" / "checkout"))

@@ -67,6 +67,13 @@ def test_no_password_is_part_of_a_url_and_only_the_first_step_is_a_superuser() -
         assert uses_superuser == (name in ("postgres", "owner"))
 
 
+@pytest.mark.parametrize(("password", "code"), [("a$b'c\\d e", 0), ('a"b', 1)])
+def test_a_password_that_the_image_of_pgbouncer_cannot_write_is_refused(password: str, code: int) -> None:
+    [check] = [line for line in script("setup").splitlines() if line.startswith("case ")]
+    done = subprocess.run(["sh", "-euc", check.replace("$$", "$")], env={"KEPT_PASSWORD": password}, check=False)
+    assert done.returncode == code
+
+
 def test_its_python_compiles_and_its_settings_are_known() -> None:
     programs = [*re.findall(r"python -c '([^']+)'", script("setup")), SERVICES["kept"]["healthcheck"]["test"][-1]]
     programs.append(script("owner"))

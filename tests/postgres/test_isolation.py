@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from kept.errors import NotAllowed, StorageError
-from kept.model import Alias, Memory, Message, Session, replace
+from kept.model import Alias, Memory, Message, SessionRecord, replace
 from kept.ports import ANYWHERE, Reader, Stamp
 from kept.storage.postgres import PostgresStorage, schema
 from kept.storage.postgres.storage import number_of
@@ -33,7 +33,7 @@ def filled(url: str) -> Iterator[PostgresStorage]:
     with storage.writing(stamp()) as tx:
         first, second, gone = (tx.add(memory(f"{CANARY} {n}", space=storage.space, key=f"k{n}"), "x") for n in range(3))
         tx.add(Alias(word=CANARY, expands_to=("bird",)), "alias")
-        tx.add(Session(name=CANARY, started_at=START), "session")
+        tx.add(SessionRecord(name=CANARY, started_at=START), "session")
         tx.append([Message(id="m1", role="user", session=CANARY, content=f"the {CANARY} sings")])
         tx.append([Message(id="m1", role="user", session="packed", content=f"the {CANARY} sings")])
         tx.pack("packed")
@@ -81,7 +81,7 @@ def after_a_lost_connection(storage: PostgresStorage) -> None:
     with storage.reading() as reader:
         pid = reader.view.bare.info.backend_pid  # type: ignore[attr-defined]
     with psycopg.connect(superuser_url(), autocommit=True) as root:
-        root.execute("select pg_terminate_backend(%s, 5000)", (pid,))
+        root.execute("select pg_terminate_backend(%s::integer, 5000)", (pid,))
 
 
 def after_another_space_used_the_connection(storage: PostgresStorage) -> None:
@@ -174,6 +174,7 @@ def raw(url: str) -> Iterator["psycopg.Connection[Any]"]:
     """A connection of the role that owns nothing, without Kept."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set search_path = kept")
+        connection.execute("set citus.multi_task_query_log_level = off")  # these statements name no space
         yield connection
 
 

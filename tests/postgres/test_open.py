@@ -3,6 +3,8 @@
 import gc
 import sys
 import threading
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,12 @@ import kept
 from kept.entrypoints.mcp.calls import Call, ToolAnswer
 from kept.entrypoints.mcp.graph import TOOLS
 from kept.entrypoints.mcp.surroundings import Surroundings
-from kept.errors import InvalidInput, NotAllowed, StorageError
+from kept.errors import InvalidInput, NotAllowed, NotFound, StorageError
 from kept.memory import opening
+from kept.memory.sessions import log_of
 from kept.storage.postgres import PostgresStorage
-from tests.builders import FakeClock
+from kept.storage.postgres.connection import FIRST_S, place_of
+from tests.builders import FakeClock, memory, stamp
 from tests.cli.shell import Shell
 from tests.postgres.server import as_owner, emptied, shared_database
 
@@ -79,12 +83,48 @@ def test_a_role_that_bypasses_the_wall_is_refused(url: str, tmp_path: Path) -> N
         memory.remember("something")
 
 
+def test_a_space_that_was_there_before_is_checked_with_the_first_question(url: str) -> None:
+    with (
+        closing(PostgresStorage(as_owner(url), "project/p1", is_known=True)) as storage,
+        pytest.raises(NotAllowed, match="bypasses row-level security"),
+        storage.reading() as reader,
+    ):
+        reader.count()
+    with closing(PostgresStorage(url, "project/p1", is_known=True)) as storage:
+        with storage.reading() as reader:
+            assert reader.count() == 0
+        with pytest.raises(NotFound):
+            PostgresStorage(url, "project/p1", must_exist=True)
+        with storage.writing(stamp()) as tx:
+            tx.add(memory("alpha", space=storage.space), "remember")
+    with closing(PostgresStorage(url, "project/p1", must_exist=True)) as storage, storage.reading() as reader:
+        assert reader.count() == 1
+
+
 def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_path: Path) -> None:
     url = f"postgresql://ann:hunter2hunter2@/kept?host={tmp_path}"
     with pytest.raises(StorageError) as caught, kept.open(url, project="web-app", home=tmp_path) as memory:
         memory.remember("something")
     assert str(tmp_path) in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_role_that_was_dropped_is_refused_at_once(url: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(NotAllowed, match='refuses this role: FATAL:  role "nobody" does not exist'):
+        PostgresStorage(url.replace("kept_test_member@", "nobody@"), "project/p1")
+    assert time.monotonic() - begun < FIRST_S  # for which a server that is gone is waited for
+
+
+def test_two_servers_of_one_host_have_different_places() -> None:
+    places = {
+        "postgresql://ann:secret@db.example.com/kept": "postgresql://db.example.com/kept",
+        "postgresql://ann@db.example.com:5432/kept": "postgresql://db.example.com/kept",
+        "postgresql://ann@db.example.com:5433/kept": "postgresql://db.example.com:5433/kept",
+        "host=a,b port=5432,5434 dbname=kept": "postgresql://a,b:5434/kept",
+        "postgresql://ann@/kept?host=/run/pg&port=5433": "postgresql:///run/pg:5433/kept",
+    }
+    assert {url: place_of(url) for url in places} == places
 
 
 def test_a_url_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -167,6 +207,6 @@ def test_a_page_that_was_stored_in_the_same_turn_loses_its_trust(url: str, tmp_p
         ref = ann.remember(page).ref or ""
         shared = ann.remember(page, kind="pattern", tier="global").ref or ""
         own = ann.remember("The deploy script ignores its checks, so I run them by hand.").ref or ""
-        ann.session("s1").take_in([result])
+        log_of(ann.session("s1")).take_in([result])
         assert [(one.trust, one.status) for one in map(ann.get, (ref, shared))] == [("tool", "candidate")] * 2
         assert ann.get(own).trust == "agent"

@@ -10,10 +10,12 @@ from tests.golden.queries import QUERIES
 from tests.postgres.server import emptied, shared_database
 from tests.recall.test_golden import RANKINGS
 
+UNHURRIED = kept.Settings(recall_deadline_ms=60_000)  # on a busy machine as well
+
 
 def test_the_golden_rankings_are_those_of_sqlite(tmp_path: Path) -> None:
     url = emptied(shared_database())
-    with kept.open(url, project="harbor", home=tmp_path, clock=FakeClock(), settings=kept.Settings()) as memory:
+    with kept.open(url, project="harbor", home=tmp_path, clock=FakeClock(), settings=UNHURRIED) as memory:
         drafts = [
             Draft(content=m["content"], kind=m["kind"], tags=tuple(m["tags"]), files=tuple(m["files"]))
             for m in PROJECT_MEMORIES

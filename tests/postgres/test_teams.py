@@ -8,7 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -18,8 +23,11 @@ from psycopg import sql
 import kept
 from kept.entrypoints.hook.folder import HookFolder
 from kept.errors import InvalidInput, StorageError
+from kept.memory import erase, manage
+from kept.memory.told import LastTold, drop_last_told, note_pause
 from kept.storage.postgres import schema
-from tests.postgres.server import as_member, as_owner, drop_database, new_database, superuser_url
+from tests.postgres.distance import PASSWORD, FarServer
+from tests.postgres.server import as_member, as_owner, drop_database, is_cluster, new_database, superuser_url
 
 ROOT = Path(__file__).parents[2]
 GENEROUS = "20000"  # ms: the machine that runs the tests is busy with other ones
@@ -28,7 +36,7 @@ PROGRAMS = {
     "kept-hook": "from kept.entrypoints.hook import main; main()",
 }
 # A block of commands, whose it is, and the block of words that must be in its output, if one follows.
-BLOCK = re.compile(r"^```sh (\w+)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+PAGE_BLOCK = re.compile(r"^```(sh|sql) (\w+)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 PLACE = "@db.example.com/kept"
 
 
@@ -72,7 +80,7 @@ class Person:
         return done.stdout + done.stderr
 
     def link(self) -> str:
-        return self.run("kept", "projects", "link", "web-app", "--database", self.url)
+        return self.run("kept", "projects", "link", "--new", "web-app", "--database", self.url)
 
     def fire(self, event: str, session: str, **more: str) -> str:
         """What an agent is told at an event, by the program that its hooks start."""
@@ -146,7 +154,7 @@ def test_what_one_session_decided_is_in_the_briefing_of_a_teammate(ann: Person, 
     told = bob.fire("SessionStart", "b-1", source="startup")
     asked = bob.fire("UserPromptSubmit", "b-1", prompt="which framework do we use for the public API?")
     assert "Fastify" in told
-    assert "Fastify" in asked
+    assert asked == "", "a context is told a line once"
     assert "Danish" in own
     assert "Bob prefers long answers" in told
     assert "Danish" not in told + asked
@@ -284,6 +292,163 @@ def test_while_the_database_cannot_be_reached_hooks_are_silent_and_lose_nothing(
     ann.wait_for("Fastify")
 
 
+def last_briefings(person: Person) -> list[Path]:
+    return [*(person.home / "hook" / "last").glob("*")]
+
+
+@contextmanager
+def unreachable(person: Person) -> Iterator[None]:
+    """Let the server refuse every connection to the database, and the hooks wait for it as long as they do."""
+    if is_cluster(superuser_url()):
+        pytest.skip("Citus cannot close a database to connections.")
+    allow = sql.SQL("alter database {} allow_connections {}")
+    name = sql.Identifier(urlsplit(person.url).path[1:])
+    person.environ["KEPT_HOOK_LIMIT_MS"] = "2500"
+    with psycopg.connect(superuser_url(), autocommit=True) as root:
+        root.execute(allow.format(name, sql.Literal(False)))
+        try:
+            yield
+        finally:
+            root.execute(allow.format(name, sql.Literal(True)))
+            person.environ["KEPT_HOOK_LIMIT_MS"] = GENEROUS
+
+
+@pytest.fixture
+def told(ann: Person) -> Person:
+    """Ann, whose agent was told a memory of the team."""
+    ann.link()
+    ann.run("kept", "remember", "We use Fastify for the public API", "--kind", "decision")
+    assert "Fastify" in ann.fire("UserPromptSubmit", "a-1", prompt="which framework does the public API use?")
+    [file] = last_briefings(ann)
+    assert file.stat().st_mode & 0o777 == 0o600
+    return ann
+
+
+def test_without_its_server_a_hook_tells_the_last_briefing_once_with_its_date_and_status_says_so(told: Person) -> None:
+    with unreachable(told):
+        said = told.fire("SessionStart", "a-2", source="startup")
+        assert "Fastify" in said
+        assert f"This is the last briefing of this project, of {datetime.now(UTC):%Y-%m-%d}" in said
+        assert told.fire("UserPromptSubmit", "a-2", prompt="which framework?") == ""
+    told.take_in()
+    assert "so an agent was told the last briefing, of 20" in told.run("kept", "status")
+
+
+def test_the_last_briefing_is_not_told_as_another_role(told: Person, bob: Person) -> None:
+    registry = told.home / "projects.json"
+    with unreachable(told):
+        registry.write_text(registry.read_text().replace("//ann@", "//bob@"))
+        assert told.fire("SessionStart", "a-2", source="startup") == ""
+        registry.write_text(registry.read_text().replace("//bob@", "//ann@"))
+        told.environ["KEPT_ROLE"] = "skill"
+        assert told.fire("SessionStart", "a-2", source="startup") == ""
+
+
+@pytest.mark.parametrize("words", [("pause",), ("erase", "1", "--yes")])
+def test_a_pause_and_an_erasure_remove_the_last_briefing(told: Person, words: tuple[str, ...]) -> None:
+    told.run("kept", *words)
+    assert last_briefings(told) == []
+
+
+@contextmanager
+def as_superuser(change: str, back: str) -> Iterator[None]:
+    """Make a change for the time of the block."""
+    with psycopg.connect(superuser_url(), autocommit=True) as root:
+        root.execute(change)
+        try:
+            yield
+        finally:
+            root.execute(back)
+
+
+def test_a_role_that_may_no_longer_log_in_is_not_told_the_last_briefing(told: Person) -> None:
+    database = urlsplit(told.url).path[1:]
+    changes = [
+        ("alter role ann nologin", "alter role ann login"),
+        (f"revoke connect on database {database} from public", f"grant connect on database {database} to public"),
+    ]
+    for number, (change, back) in enumerate(changes):
+        assert "Fastify" in told.fire(
+            "UserPromptSubmit", f"a-2{number}", prompt="which framework does the public API use?"
+        )
+        with as_superuser(change, back):
+            assert told.fire("SessionStart", f"a-3{number}", source="startup") == ""
+            assert last_briefings(told) == []
+            assert "refuses this role" in told.run("kept", "list", code=1)
+
+
+def test_forgetting_a_memory_and_leaving_the_team_remove_the_last_briefing(told: Person) -> None:
+    told.run("kept", "forget", "1")
+    assert last_briefings(told) == []
+    (told.home / "hook" / "last" / "one").write_text("of another agent")
+    told.run("kept", "projects", "unlink")
+    assert last_briefings(told) == []
+
+
+def test_the_last_briefing_is_not_told_to_a_paused_session_nor_where_it_is_switched_off(told: Person) -> None:
+    told.run("kept", "pause", "--session", "a-7")
+    assert "Fastify" in told.fire("UserPromptSubmit", "a-8", prompt="which framework does the public API use?")
+    with unreachable(told):
+        assert told.fire("SessionStart", "a-7", source="startup") == ""
+        assert last_briefings(told)
+        told.environ["KEPT_AUTO_BRIEFING"] = "false"
+        assert told.fire("SessionStart", "a-9", source="startup") == ""
+
+
+def test_a_pause_of_a_session_ends_for_the_last_briefing_as_well(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    last = LastTold(tmp_path, "web-app", lambda: now)
+    last.note("Use Fastify", "a-1")
+    for is_paused in (True, False):
+        note_pause(tmp_path, "a-7", is_paused=is_paused)
+        assert (last.text_for("a-7") is None) is is_paused
+
+
+def slowly(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, told: Person) -> None:
+    """Have a hook answer while the function is about to commit."""
+    keep = getattr(module, name)
+
+    def late(*given: Any) -> Any:
+        if not last_briefings(told):
+            told.fire("UserPromptSubmit", f"a-{name}", prompt="which framework does the public API use?")
+            assert last_briefings(told)
+        return keep(*given)
+
+    monkeypatch.setattr(module, name, late)
+
+
+def test_a_hook_that_answers_during_a_pause_or_an_erasure_leaves_no_last_briefing(
+    told: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slowly(monkeypatch, erase, "_carry_out", told)
+    slowly(monkeypatch, manage, "_pause", told)
+    with kept.open(project=told.clone, home=told.home) as memory:
+        for change in (memory.pauses.pause, partial(memory.erase, "1")):
+            change()
+            assert last_briefings(told) == []
+            monkeypatch.undo()
+            slowly(monkeypatch, erase, "_carry_out", told)
+            memory.pauses.resume()
+
+
+def test_a_text_that_was_asked_for_before_all_were_removed_is_not_noted(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    first = LastTold(tmp_path, "web-app", lambda: now)
+    first.note("Use Fastify", "a-1")
+    late = LastTold(tmp_path, "web-app", lambda: now)
+    drop_last_told(tmp_path)
+    late.note("Use Fastify", "a-1")
+    assert late.text_for("a-2") is None
+    assert [*(tmp_path / "hook" / "last").iterdir()] == []
+
+
+def test_a_role_that_may_no_longer_read_the_project_loses_its_last_briefing(told: Person) -> None:
+    with psycopg.connect(as_owner(told.url), autocommit=True) as owner:
+        owner.execute("insert into kept.ties (role, space) values ('ann', 1)")
+    assert told.fire("SessionStart", "a-2", source="startup") == ""
+    assert last_briefings(told) == []
+
+
 def test_only_a_database_that_answers_is_joined(ann: Person, tmp_path: Path) -> None:
     url = f"postgresql://ann@/gone?host={tmp_path}"
     assert "cannot be reached" in ann.run("kept", "projects", "link", "web-app", "--database", url, code=1)
@@ -297,15 +462,33 @@ def test_leaving_a_team_that_one_is_not_in_is_an_error(tmp_path: Path) -> None:
         projects.leave("web-app")
 
 
-def test_the_page_for_teams_runs(ann: Person, bob: Person, database: str, tmp_path: Path) -> None:
-    people = {person.name: person for person in (ann, bob, Person("operator", tmp_path, database))}
-    urls = {person.name: person.url for person in people.values()} | {"owner": as_owner(ann.url)}
-    blocks = BLOCK.findall((ROOT / "docs" / "teams.md").read_text())
-    assert len(blocks) == 7
-    for name, commands, expected in blocks:
+@pytest.mark.parametrize(
+    "is_installed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["of the wheel", "of this machine"]
+)
+def test_the_page_for_teams_runs_from_an_empty_server_with_passwords(tmp_path: Path, is_installed: bool) -> None:
+    server = FarServer(has_tls=False, is_installed=is_installed, is_empty=True)
+    people = {name: Person(name, tmp_path, "kept") for name in ("operator", "ann", "bob")}
+    urls = {name: server.url(name, has_password=False) for name in ("owner", "ann", "bob")}
+    for person in people.values():
+        known = "owner" if person.name == "operator" else person.name
+        secret = PASSWORD.replace("\\", "\\\\").replace(":", "\\:")
+        file = person.folder / ".pgpass"
+        file.write_text(f"127.0.0.1:{server.distance.port}:kept:{known}:{secret}\n")
+        file.chmod(0o600)
+    blocks = PAGE_BLOCK.findall((ROOT / "docs" / "teams.md").read_text())
+    assert [language for language, *_ in blocks].count("sql") == 2
+    assert len(blocks) == 9
+    for language, name, commands, expected in blocks:
+        if language == "sql":
+            as_whom = server.server.url if name == "superuser" else server.url(name)
+            with psycopg.connect(as_whom, autocommit=True) as connection:
+                for statement in commands.replace("'PASSWORD'", sql.Literal(PASSWORD).as_string()).split(";"):
+                    connection.execute(statement)
+            continue
         for role, url in urls.items():
             commands = commands.replace(f"postgresql://{role}{PLACE}", shlex.quote(url))
         said = people[name].run("bash", "-ec", commands)
         for words in expected.splitlines():
             assert words in said, f"{commands}\n{said}"
     assert "Danish" not in people["bob"].fire("SessionStart", "b-2", source="startup")
+    server.stop()

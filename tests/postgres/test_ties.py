@@ -17,12 +17,12 @@ import pytest
 from psycopg import errors, sql
 
 from kept.errors import Busy, InvalidInput, NotAllowed
-from kept.storage.postgres import PostgresStorage, schema
+from kept.storage.postgres import PostgresStorage, citus, schema, walls
 from kept.storage.postgres.reader import pgvector
 from kept.storage.postgres.storage import number_of
 from kept.storage.postgres.walls import Keepers
 from tests.builders import memory, stamp
-from tests.postgres.server import as_member, initialised, superuser_url, superuser_url_of
+from tests.postgres.server import Server, as_member, initialised, is_cluster, superuser_url, superuser_url_of
 
 Raw = psycopg.Connection[Any]
 PROJECTS = tuple(f"project/{name}" for name in ("web-app", "billing", "payroll"))
@@ -50,6 +50,8 @@ VALUES = {
 @pytest.fixture(scope="module", params=["suite", "installed"])
 def root(request: pytest.FixtureRequest) -> str:
     """The URL of the superuser: of the server of the suite, and of the oldest PostgreSQL of this machine."""
+    if request.param == "suite" and is_cluster(superuser_url()):
+        pytest.skip("Citus copies no databases: test_citus.py tries ties on a cluster.")
     if request.param == "suite":
         return superuser_url()
     found = sorted(INSTALLED.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
@@ -83,6 +85,40 @@ def owner(root: str, template: str, request: pytest.FixtureRequest) -> Iterator[
             connection.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
+@pytest.fixture
+def lone(root: str) -> Iterator[str]:
+    """The URL of the superuser of a server of its own, of the same version, where no other database is of Kept."""
+    server = Server(binaries=None if root == superuser_url() else INSTALLED / str(version_of(root)) / "bin")
+    server.create()
+    server.start()
+    yield server.url
+    server.stop()
+
+
+def version_of(root: str) -> int:
+    with psycopg.connect(root) as connection:
+        return connection.info.server_version // 10_000
+
+
+def as_before(root: str, name: str) -> str:
+    """The URL of the owner of a new database, as Kept 0.2 made it."""
+    initialised(root, name)
+    owner = as_member(root, name, "postgres")
+    fill(owner)
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("drop owned by kept_test_member")
+        make_as_before(connection)
+        for keeper in (Keepers(connection).members, Keepers(connection).tied):
+            connection.execute(f"drop owned by {keeper}")
+            connection.execute(f"drop role {keeper}")
+    return owner
+
+
+def reached(owner: str, role: str) -> list[int]:
+    with connected(owner, role) as raw:
+        return [rows(raw, "memories", project) for project in PROJECTS]
+
+
 def fill(owner: str) -> None:
     """Put one row of each project into every table that has none."""
     with psycopg.connect(owner, autocommit=True) as connection:
@@ -90,7 +126,7 @@ def fill(owner: str) -> None:
             columns = connection.execute(COLUMNS, (table,)).fetchall()
             names = ", ".join(f'"{name}"' for name, _ in columns)
             for project in PROJECTS:
-                own = {"space": str(number_of(project)), "name": f"'{project}'"}
+                own = {"space": str(number_of(project)), "name": f"'{project}'", "last_ids": "'{}'"}
                 values = ", ".join(own.get(name, VALUES[kind]) for name, kind in columns)
                 connection.execute(f"insert into kept.{table} ({names}) values ({values}) on conflict do nothing")
 
@@ -125,6 +161,7 @@ def make_as_before(connection: Raw) -> None:
     """Leave the database as Kept 0.2 made it: one role of members for the whole server, ties as policies."""
     with suppress(errors.DuplicateObject):
         connection.execute("create role kept_members nologin")
+    unpack_postings(connection)
     own_space = """
         space = nullif(current_setting('kept.space', true), '')::bigint
         and (select pg_has_role('kept_members', 'member') or current_user = 'postgres')"""
@@ -137,6 +174,32 @@ def make_as_before(connection: Raw) -> None:
     connection.execute("drop function if exists kept.is_tied")
     connection.execute("delete from kept.migrations where version > 1")
     give_rights_to(connection, "kept_members")
+
+
+def unpack_postings(connection: Raw) -> None:
+    """Leave the postings as they were before migration 3: a row for each word and memory."""
+    connection.execute("alter table kept.postings no force row level security")
+    connection.execute("create table kept.before as select * from kept.postings")
+    connection.execute("drop table kept.postings")
+    connection.execute("alter table kept.heads drop column packed")
+    connection.execute(
+        """
+        create table kept.postings (
+          space bigint not null,
+          shelf smallint not null,
+          word text collate "C" not null,
+          id bigint not null,
+          primary key (space, shelf, word, id)
+        )"""
+    )
+    connection.execute(
+        """
+        insert into kept.postings (space, shelf, word, id)
+        select space, shelf, word, block * 256 + get_byte(places, place)
+        from kept.before, generate_series(0, length(places) - 1) place"""
+    )
+    connection.execute("drop table kept.before")
+    connection.execute("alter table kept.postings enable row level security, force row level security")
 
 
 def members_of(owner: str) -> str:
@@ -506,6 +569,13 @@ def test_an_owner_who_is_no_superuser_ties_and_migrates(root: str) -> None:
         connection.execute("drop role kept_ties_owner")
 
 
+def test_status_names_roles_that_could_let_themselves_in(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('create role "tied maker" login createrole')
+        is_old = connection.info.server_version < 160000
+    assert ("tied maker" in schema.status(owner).makers) is is_old
+
+
 def test_roles_that_could_remove_a_tie_are_refused(owner: str) -> None:
     with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute('create role "tied maker" login createrole')
@@ -838,7 +908,7 @@ def test_ties_of_before_are_safe_after_migrating(owner: str) -> None:
         assert rows(raw, "memories", PROJECTS[1]) == 1, "the hole is there"
     status = as_member(owner, str(psycopg.conninfo.conninfo_to_dict(owner)["dbname"]), "tied%20before")
     assert not schema.status(status).is_walled
-    assert schema.initialise(owner) == 1
+    assert schema.initialise(owner).steps == 2  # ties, and packed postings
     assert schema.status(status).is_walled
     with connected(owner, "tied before") as raw:
         for table in tables(raw):
@@ -872,14 +942,193 @@ def test_migrating_keeps_policies_of_others_and_the_tie_of_a_role_with_an_awkwar
         connection.execute("drop owned by logins; drop role logins")
 
 
-def test_an_untied_role_that_was_granted_before_keeps_its_access(owner: str) -> None:
+def grant_as_before(owner: str, *roles: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        for role in roles:
+            with suppress(errors.DuplicateObject):
+                connection.execute(sql.SQL("create role {} login").format(sql.Identifier(role)))
+            connection.execute(sql.SQL("grant kept_members to {}").format(sql.Identifier(role)))
+
+
+def tie_again_as_before(owner: str, role: str, project: str) -> None:
+    """Tie a role that Kept 0.2 let in."""
+    with psycopg.connect(owner, autocommit=True) as connection:
+        for table in tables(connection):
+            connection.execute(
+                sql.SQL(TIE_OF_BEFORE).format(
+                    policy=sql.Identifier(f"tied_{role}"),
+                    table=sql.Identifier(table),
+                    role=sql.Identifier(role),
+                    numbers=sql.Literal(f"{{{number_of(project)}}}"),
+                )
+            )
+
+
+def test_an_untied_role_that_was_granted_before_keeps_its_access(lone: str) -> None:
+    owner = as_before(lone, "kept_only")
+    grant_as_before(owner, "tied not")
+    assert schema.initialise(owner).shut_out == []
+    assert reached(owner, "tied not") == [1, 1, 1]
+
+
+def test_a_role_of_another_database_of_before_is_not_let_in(lone: str) -> None:
+    """The role of the whole server does not say in which database a member was let in."""
+    first, second = as_before(lone, "kept_first"), as_before(lone, "kept_second")
+    grant_as_before(first, "tied ann", "tied robot")
+    tie_again_as_before(second, "tied robot", PROJECTS[1])
+    assert schema.initialise(first).shut_out == ["tied ann", "tied robot"]
+    assert schema.initialise(second).shut_out == ["tied ann"]
+    assert reached(first, "tied ann") == reached(second, "tied ann") == reached(first, "tied robot") == [0, 0, 0]
+    assert reached(second, "tied robot") == [0, 1, 0]
+    for owner in (first, second):
+        assert schema.initialise(owner).shut_out == []
+    grant(first, "tied ann", ())
+    grant(first, "tied robot", PROJECTS[:1])
+    schema.initialise(first)
+    assert (reached(first, "tied ann"), reached(first, "tied robot")) == ([1, 1, 1], [1, 0, 0])
+
+
+def test_a_role_that_is_tied_in_another_database_of_before_is_not_let_in_to_every_project(lone: str) -> None:
+    first, second = as_before(lone, "kept_first"), as_before(lone, "kept_second")
+    grant_as_before(first, "tied ann", "tied robot")
+    tie_again_as_before(second, "tied robot", PROJECTS[1])
+    with psycopg.connect(second, autocommit=True) as connection:
+        connection.execute("drop owned by kept_members")
+    assert schema.initialise(first).shut_out == ["tied robot"]
+    assert (reached(first, "tied ann"), reached(first, "tied robot")) == ([1, 1, 1], [0, 0, 0])
+
+
+@pytest.mark.parametrize("is_a_copy", [False, True])
+def test_a_tied_role_whose_tie_was_lost_is_shut_out_by_a_migration(is_a_copy: bool, owner: str, root: str) -> None:
+    """As after a dump was restored on a server that did not have all roles: the table `ties` is empty then."""
+    grant(owner, "tied one", PROJECTS[:1])
+    grant(owner, "tied not", ())
+    grant(owner, "tied other", ())
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("delete from kept.ties")
+        connection.execute(f'revoke {Keepers(connection).members} from "tied other"')
+    name = str(psycopg.conninfo.conninfo_to_dict(owner)["dbname"])
+    place = as_member(root, "kept_ties_lost", "postgres") if is_a_copy else owner
+    with psycopg.connect(root, autocommit=True) as connection:
+        if is_a_copy:
+            connection.execute(f"create database kept_ties_lost template {name}")
+    try:
+        if is_a_copy:
+            with pytest.raises(NotAllowed, match="tied one, tied other"):
+                grant(place, "tied not", ())
+        assert schema.initialise(place).shut_out == ["tied one", "tied other"]
+        assert schema.initialise(place).shut_out == []
+        assert (reached(place, "tied one"), reached(place, "tied other")) == ([0, 0, 0], [0, 0, 0])
+        assert reached(place, "tied not") == [1, 1, 1]
+        grant(place, "tied one", PROJECTS[:1])
+        assert reached(place, "tied one") == [1, 0, 0]
+    finally:
+        with psycopg.connect(root, autocommit=True) as connection:
+            connection.execute("drop database if exists kept_ties_lost with (force)")
+
+
+def test_rights_from_other_grants_let_no_role_in(owner: str) -> None:
     with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute('create role "tied not" login')
-        make_as_before(connection)
-        connection.execute('grant kept_members to "tied not"')
+        give_rights_to(connection, '"tied not"')
+    assert schema.initialise(owner).shut_out == ["tied not"]
+    with connected(owner, "tied not") as raw, pytest.raises(errors.InsufficientPrivilege):
+        raw.execute("select 1 from kept.memories")
+
+
+def test_a_role_that_is_renamed_where_ties_are_kept_by_name_is_shut_out(
+    owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a cluster of Citus, whose nodes give a role different numbers."""
+    grant(owner, "tied one", PROJECTS[:1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("alter table kept.ties no force row level security")
+        connection.execute("alter table kept.ties alter column role type text")
+    monkeypatch.setattr(citus, "copy_of_ties", lambda connection: "kept.ties")
+    monkeypatch.setattr(citus, "distribute", lambda connection: None)
+    monkeypatch.setattr(walls, "forget_values_of_shards", lambda connection: None)
+    assert schema.initialise(owner).shut_out == []
+    assert reached(owner, "tied one") == [1, 0, 0]
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('alter role "tied one" rename to "tied two"')
+    assert reached(owner, "tied two") == [0, 0, 0]
+    assert schema.initialise(owner).shut_out == ["tied two"]
+    assert reached(owner, "tied two") == [0, 0, 0]
+
+
+def test_the_ties_are_for_the_owner_alone(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('create role "tied one" login')
+        connection.execute('create role "tied dba" login')
+        connection.execute('grant postgres to "tied dba"')
+    grant(owner, "tied one", PROJECTS[:1])
+    status = as_member(owner, str(psycopg.conninfo.conninfo_to_dict(owner)["dbname"]), "tied%20one")
+    try:
+        assert schema.status(status).is_walled
+        with psycopg.connect(owner, autocommit=True) as connection:
+            connection.execute('grant all on all tables in schema kept to "tied one"')
+            connection.execute("grant select on kept.ties to public")
+        assert not schema.status(status).is_walled
+        with connected(owner, "tied one") as raw:
+            assert raw.execute("select * from kept.ties").fetchall() == []
+            for statement in (
+                f"insert into kept.ties values ({number_of(PROJECTS[1])}, '\"tied one\"')",
+                "insert into kept.migrations (space, version, checksum, applied_at) values (0, 99, 'x', now())",
+            ):
+                with pytest.raises(errors.InsufficientPrivilege):
+                    raw.execute(statement)
+        schema.initialise(owner)
+        assert schema.status(status).is_walled
+        with connected(owner, "tied one") as raw, pytest.raises(errors.InsufficientPrivilege):
+            raw.execute("select * from kept.ties")
+        for table in ("ties", "migrations"):
+            with psycopg.connect(owner, autocommit=True) as connection:
+                connection.execute(f"drop policy own_space on kept.{table}")
+                connection.execute(f"create policy own_space on kept.{table} using (true) with check (true)")
+            assert not schema.status(status).is_walled
+            schema.initialise(owner)
+            assert schema.status(status).is_walled
+    finally:
+        with psycopg.connect(owner, autocommit=True) as connection:
+            connection.execute('revoke postgres from "tied dba"')
+
+
+def test_rights_by_default_do_not_reach_ties_and_functions_need_none(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("drop schema kept cascade")
+        connection.execute('create role "tied one" login')
+        connection.execute('alter default privileges grant select, insert, update, delete on tables to "tied one"')
+        connection.execute("alter default privileges revoke execute on functions from public")
     schema.initialise(owner)
-    with connected(owner, "tied not") as raw:
-        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 1, 1]
+    grant(owner, "tied one", PROJECTS[:1])
+    fill(owner)
+    with connected(owner, "tied one") as raw:
+        with pytest.raises(errors.InsufficientPrivilege):
+            raw.execute("select * from kept.ties")
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 0, 0]
+
+
+def test_a_renamed_owner_grants_after_the_wall_names_it(root: str) -> None:
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute("drop database if exists kept_ties_renamed with (force)")
+        connection.execute("create role kept_ties_old login createrole")
+        connection.execute("create database kept_ties_renamed owner kept_ties_old")
+    old = as_member(root, "kept_ties_renamed", "kept_ties_old")
+    new = as_member(root, "kept_ties_renamed", "kept_ties_new")
+    try:
+        schema.initialise(old)
+        fill(as_member(root, "kept_ties_renamed", "postgres"))
+        grant(old, "tied one", PROJECTS[:1])
+        with psycopg.connect(root, autocommit=True) as connection:
+            connection.execute("alter role kept_ties_old rename to kept_ties_new")
+        grant(new, "tied one", ())
+        assert reached(new, "tied one") == [1, 0, 0]
+        assert schema.initialise(new) == schema.SchemaChanges(0, [])
+    finally:
+        with psycopg.connect(root, autocommit=True) as connection:
+            connection.execute("drop database kept_ties_renamed with (force)")
+            for name in ("tied one", "kept_ties_old", "kept_ties_new"):
+                connection.execute(sql.SQL("drop role if exists {}").format(sql.Identifier(name)))
 
 
 def names_of(walk: random.Random) -> list[str]:
@@ -934,18 +1183,18 @@ def test_after_any_sequence_of_grants_and_migrations_each_role_reaches_exactly_i
             table = f"create table extra_{number} (space bigint not null, id bigint not null, primary key (space, id))"
             steps.append(schema.SchemaStep(number, table))
             monkeypatch.setattr(schema, "LATEST", number)
-            assert schema.initialise(owner) == 1
+            assert schema.initialise(owner).steps == 1
             fill(owner)
         elif move == "migrate":
-            assert schema.initialise(owner) == 0
+            assert schema.initialise(owner).steps == 0
         elif move == "plant" and role in members:
             with connected(owner, role) as raw:
                 raw.execute("create domain pg_temp.halfvec as text check (current_user = session_user)")
-                assert schema.initialise(owner) == 0
+                assert schema.initialise(owner).steps == 0
         elif move == "rights of before":
             with psycopg.connect(owner, autocommit=True) as connection:
                 give_rights_to(connection, Keepers(connection).members)
-            assert schema.initialise(owner) == 0
+            assert schema.initialise(owner).steps == 0
         elif move == "group" and role in ties:
             with psycopg.connect(owner, autocommit=True) as connection:
                 group = sql.Identifier("tied group of all")

@@ -1,7 +1,10 @@
 """What a storage remembers between transactions, and what a turn to write sends and keeps."""
 
 import re
+import threading
 import time
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +12,25 @@ import psycopg
 import pytest
 
 import kept
-from kept.errors import StorageError
+from kept.errors import Busy, StorageError
 from kept.model import Alias
-from kept.ports import Deadline, TooLate
+from kept.ports import ANYWHERE, Deadline, TooLate
 from kept.storage.postgres import PostgresStorage, connection
 from kept.storage.postgres import storage as storage_module
 from tests.builders import FakeClock, memory, stamp
 from tests.postgres import chaos
 from tests.postgres.chaos import SPACE, new_server
-from tests.postgres.server import MEMBER, Server, as_member, emptied, shared_database, superuser_url
+from tests.postgres.server import (
+    MEMBER,
+    Server,
+    as_member,
+    as_owner,
+    drop_database,
+    emptied,
+    new_database,
+    shared_database,
+    superuser_url,
+)
 
 
 @pytest.fixture
@@ -42,6 +55,250 @@ def test_a_reader_sees_what_another_connection_has_written_since(url: str) -> No
             tx.add(Alias(word=f"a{number}", expands_to=("b",)), "alias")
     ours.close()
     theirs.close()
+
+
+def test_a_list_is_read_again_only_after_somebody_has_changed_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = PostgresStorage(url, "project/p1"), PostgresStorage(url, "project/p1")
+    asked: list[str] = []
+    fetch = connection.SpaceView.fetch
+
+    def count(view: connection.SpaceView, sql: str, **values: Any) -> Any:
+        asked.append(sql)
+        return fetch(view, sql, **values)
+
+    monkeypatch.setattr(connection.SpaceView, "fetch", count)
+
+    def words_in_a_turn(add: str | None = None) -> tuple[list[str], int]:
+        asked.clear()
+        with ours.writing(stamp()) as tx:
+            tx.add(memory(f"after {len(asked)} {add}", space=ours.space), "remember")
+            if add:
+                tx.add(Alias(word=add, expands_to=("x",)), "alias")
+            found = [one.word for one in tx.all(Alias)]
+        return found, sum("from records" in sql for sql in asked)
+
+    write(ours, "alpha")
+    assert words_in_a_turn() == ([], 1)
+    assert words_in_a_turn() == ([], 0)
+    assert words_in_a_turn(add="db") == (["db"], 1)
+    assert words_in_a_turn() == (["db"], 1)
+    assert words_in_a_turn() == (["db"], 0)
+    with theirs.writing(stamp()) as tx:
+        tx.add(Alias(word="k8s", expands_to=("y",)), "alias")
+    assert words_in_a_turn() == (["db", "k8s"], 1)
+    ours.close()
+    theirs.close()
+
+
+def test_a_turn_that_is_taken_back_leaves_nothing_known(url: str) -> None:
+    storage = PostgresStorage(url, "project/p1")
+    write(storage, "alpha")
+    with suppress(ZeroDivisionError), storage.writing(stamp()) as tx:
+        tx.add(Alias(word="db", expands_to=("x",)), "alias")
+        assert [one.word for one in tx.all(Alias)] == ["db"]
+        raise ZeroDivisionError
+    with storage.writing(stamp()) as tx:
+        assert tx.all(Alias) == []
+    storage.close()
+
+
+@pytest.mark.parametrize("at", range(3, 7))
+def test_a_connection_can_be_used_after_a_far_write_was_overtaken(
+    at: int, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver prepares a statement when it is run for the sixth time, and may believe it although that failed."""
+    ours, theirs = PostgresStorage(url, "project/p1", is_far=True), PostgresStorage(url, "project/p1")
+    write(theirs, "first")
+    with ours.lease("x"):  # ends with the statement `rollback`, so the next one is not news to the driver
+        pass
+    start, overtaken = ours._start, []
+
+    def late(*how: Any) -> None:
+        if number == at and not overtaken:
+            overtaken.append(number)
+            write(theirs, "overtakes")
+        start(*how)
+
+    slow = storage_module._IS_SAME.replace("select 1 / count(*)", "select pg_sleep(0.02), 1 / count(*)")
+    monkeypatch.setattr(storage_module, "_IS_SAME", slow)  # all statements are sent before it fails
+    monkeypatch.setattr(ours, "_start", late)
+    for number in range(9):
+        monkeypatch.setattr(ours, "_patience", 0)
+        ours.in_rounds(partial(write, ours, f"number {number}"))
+    with ours.reading() as reader:
+        assert reader.count(ANYWHERE) == 11
+    assert overtaken == [at]
+    ours.close()
+    theirs.close()
+
+
+def lengths(url: str) -> list[int]:
+    """How many tokens the weights say that each memory has, after 0 for the id 0."""
+    with psycopg.connect(as_owner(url)) as root:
+        found = root.execute("select lengths from kept.weights order by chunk").fetchall()
+    return [*found[0][0][:4]]
+
+
+def test_weights_of_a_turn_that_failed_are_not_written_by_the_next_one(url: str) -> None:
+    storage = PostgresStorage(url, "project/p1")
+    write(storage, "alpha one")
+    with suppress(ZeroDivisionError), storage.writing(stamp()) as tx:
+        tx.add(memory("alpha two", space=storage.space), "remember")
+        tx.add(memory("alpha three", space=storage.space), "remember")
+        tx.search(["alpha"], limit=5)  # a read writes what was gathered
+        raise ZeroDivisionError
+    write(storage, "alpha two")
+    assert [number > 0 for number in lengths(url)] == [False, True, True, False]
+    storage.close()
+
+
+def test_weights_of_a_far_write_that_failed_are_not_written_by_the_next_one(url: str) -> None:
+    storage = PostgresStorage(url, "project/p1", is_far=True)
+
+    other = PostgresStorage(url, "project/p1")
+
+    def write_two() -> None:
+        with storage.writing(stamp(), wait_s=0.05) as tx:
+            tx.add(memory("alpha two", space=storage.space), "remember")
+            tx.add(memory("alpha three", space=storage.space), "remember")
+
+    storage.in_rounds(partial(write, storage, "alpha one"))
+    with suppress(ZeroDivisionError), other.writing(stamp()):
+        with pytest.raises(Busy):
+            storage.in_rounds(write_two)
+        raise ZeroDivisionError  # which changes nothing
+    other.close()
+    storage.in_rounds(partial(write, storage, "alpha two"))
+    assert [number > 0 for number in lengths(url)] == [False, True, True, False]
+    storage.close()
+
+
+def test_a_far_write_sees_that_a_model_was_chosen_in_between(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = PostgresStorage(url, "project/p1", is_far=True), PostgresStorage(url, "project/p1")
+    write(theirs, "first")
+    start, chosen = ours._start, []
+
+    def late(*how: Any) -> None:
+        if not chosen:
+            chosen.append("m1")
+            with theirs.bookkeeping() as notes:
+                assert notes is not None
+                notes.choose_model("m1")
+        start(*how)
+
+    monkeypatch.setattr(ours, "_start", late)
+    ours.in_rounds(partial(write, ours, "second"))
+    with theirs.reading() as reader:
+        assert [found.content for found in reader.vectorless(limit=5)] == ["first", "second"]
+    ours.close()
+    theirs.close()
+
+
+def test_a_far_write_may_wait_for_its_turn_longer_than_for_a_commit(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_module, "COMMIT_WAIT_S", 0.05)
+    ours, theirs = PostgresStorage(url, "project/p1", is_far=True), PostgresStorage(url, "project/p1")
+    write(theirs, "first")
+    start, waiting = ours._start, threading.Event()
+
+    def late(*how: Any) -> None:
+        start(*how)
+        waiting.set()
+
+    monkeypatch.setattr(ours, "_start", late)
+    with suppress(ZeroDivisionError), theirs.writing(stamp()):
+        later = threading.Thread(target=ours.in_rounds, args=[partial(write, ours, "second")])
+        later.start()
+        assert waiting.wait(10)
+        time.sleep(0.3)
+        raise ZeroDivisionError  # which changes nothing
+    later.join()
+    with theirs.reading() as reader:
+        assert reader.count(ANYWHERE) == 2
+    ours.close()
+    theirs.close()
+
+
+class HeldStorage(PostgresStorage):
+    """A storage whose thread `older` stops after it has noted the state of the space."""
+
+    def __init__(self, *where: str) -> None:
+        self.noted, self.may_go_on = threading.Event(), threading.Event()
+        super().__init__(*where)
+
+    @property  # type: ignore[override]
+    def _known(self) -> Any:
+        return self.__dict__["_known"]
+
+    @_known.setter
+    def _known(self, value: Any) -> None:
+        self.__dict__["_known"] = value
+        if threading.current_thread().name == "older":
+            self.noted.set()
+            assert self.may_go_on.wait(10)
+
+
+def test_a_reader_of_an_older_moment_leaves_none_of_its_rows_to_a_newer_one(url: str) -> None:
+    ours, theirs = HeldStorage(url, "project/p1"), PostgresStorage(url, "project/p1")
+    write(theirs, "alpha one")
+
+    def read() -> int:
+        with ours.reading() as reader:
+            return len(reader.index.postings(["alpha"], ANYWHERE)["alpha"])
+
+    found: list[int] = []
+    older = threading.Thread(target=lambda: found.append(read()), name="older")
+    older.start()
+    assert ours.noted.wait(10)
+    write(theirs, "alpha two")
+    newer = read()
+    ours.may_go_on.set()
+    older.join()
+    assert (found, newer, read()) == ([1], 2, 2)
+    ours.close()
+    theirs.close()
+
+
+def test_a_first_reader_is_not_confused_by_a_thread_that_checks_in_the_meantime(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = PostgresStorage(url, "project/p1")
+    write(before, "alpha one")
+    storage = PostgresStorage(url, "project/p1", is_known=True)
+    begun = storage._transaction
+
+    @contextmanager
+    def checked(**how: Any) -> Any:
+        with begun(**how) as found:
+            storage._is_checked = True
+            yield found
+
+    monkeypatch.setattr(storage, "_transaction", checked)
+    with storage.reading() as reader:
+        assert reader.count(ANYWHERE) == 1
+    before.close()
+    storage.close()
+
+
+def test_a_connection_of_before_a_pooler_was_noticed_prepares_nothing_more(url: str) -> None:
+    storage = PostgresStorage(url, "project/p1")
+    write(storage, "alpha one")
+    with storage.reading() as reader:
+        assert reader.view.bare.prepare_threshold is not None
+    storage._database._pooler.set()
+    with storage.reading() as reader:
+        assert reader.view.bare.prepare_threshold is None
+    storage.close()
+
+
+def test_a_column_that_is_missing_names_the_migration() -> None:
+    url = new_database()
+    storage = PostgresStorage(url, "project/p1")
+    with psycopg.connect(as_owner(url), autocommit=True) as root:
+        root.execute("alter table kept.heads drop column packed")
+    with pytest.raises(StorageError, match="made by another version of Kept"), storage.reading():
+        pass
+    storage.close()
+    drop_database(url)
 
 
 def test_a_reader_notices_another_history_of_the_same_length(url: str) -> None:

@@ -28,7 +28,19 @@ from typing import Any
 from msgspec import Struct
 
 from kept.errors import Corrupt, KeptError
-from kept.model import SMALL_NOUNS, Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
+from kept.model import (
+    SMALL_NOUNS,
+    Alias,
+    Allowance,
+    Conflict,
+    Memory,
+    Message,
+    Pause,
+    SessionRecord,
+    Source,
+    TaskRecord,
+    replace,
+)
 from kept.ports import ANYWHERE, Found, Reader, Where
 from kept.storage.sqlite import SqliteStorage, acknowledged, backup, health, restore
 from tests.builders import START, memory, stamp
@@ -111,7 +123,7 @@ def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -
     assert storage.scrub().is_done
     for name in (f"talk{numbers[0]}", f"old{numbers[0]}"):
         with storage.writing(stamp()) as tx:
-            tx.add(Session(name=name, agent="codex", started_at=START), "session")
+            tx.add(SessionRecord(name=name, agent="codex", started_at=START), "session")
             said = [
                 Message(id=f"m{n}", role="user", session=name, content=" ".join(rng.choices(WORDS, k=12)), at=START)
                 for n in range(20)
@@ -123,7 +135,7 @@ def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -
         assert session is not None
         tx.put(replace(session, packed_at=START), "pack")
         tx.add(Allowance(digest=f"{numbers[0]:064x}"), "allow")
-        tx.add(Task(name=f"TASK-{numbers[0]:03d}", created_at=START), "task")
+        tx.add(TaskRecord(name=f"TASK-{numbers[0]:03d}", created_at=START), "task")
         tx.add(Pause(session=f"talk{numbers[0]}", since=START), "pause")
     with storage.bookkeeping() as notes:
         assert notes is not None

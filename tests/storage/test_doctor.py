@@ -236,7 +236,7 @@ def test_a_damaged_memory_is_named_and_the_backup_brings_it_back(path: Path) -> 
         f"The newest good backup is {copy}. Its last change is of 2026-03-01 12:00 UTC. "
         "Newer, and lost with a restore: 1 event, 1 new memory, 1 message."
     )
-    assert f"`kept restore {copy}`" in way_back.hint
+    assert f"`kept store restore {copy}`" in way_back.hint
     not_repaired(path)
 
     restored(path, copy)
@@ -666,6 +666,8 @@ def test_files_that_others_may_read_are_a_problem_that_repair_solves(path: Path)
     remember(path, "Use Fastify")
     path.chmod(0o644)
     assert "can read kept.db" in problems(path)["permissions"]
+    [hint] = [found.hint for found in examine(path, now=START) if found.level == "problem"]
+    assert hint == f"Run `chmod 600 {path}`.", "it works in any folder"
     repair(path, now=START)
     assert path.stat().st_mode & 0o777 == 0o600
     path.parent.chmod(0o777)

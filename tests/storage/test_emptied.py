@@ -49,7 +49,7 @@ def test_an_emptied_store_is_known_by_its_backups_alone(tmp_path: Path) -> None:
     path.write_bytes(b"")
     with pytest.raises(Corrupt) as caught:
         SqliteStorage(path)
-    assert "kept restore" in caught.value.hint
+    assert "kept store restore" in caught.value.hint
     assert "2026-03-01.db" in caught.value.hint
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.model import NOUNS, Actor, Conflict, Memory, Session, Task, replace
+from kept.model import NOUNS, Actor, Conflict, Memory, SessionRecord, TaskRecord, replace
 from kept.ports import ANYWHERE, Where
 from kept.storage.sqlite import SqliteStorage, health, restore
 from tests.builders import START, memory, stamp
@@ -43,7 +43,7 @@ def erase(storage: SqliteStorage, gone: Memory) -> None:
 
 
 def redact(storage: SqliteStorage, found: Memory) -> Memory:
-    """As `kept scan --fix` does: what it was is erased, and it begins anew under its id and uid."""
+    """As `kept secrets scan --fix` does: what it was is erased, and it begins anew under its id and uid."""
     with storage.writing(stamp()) as tx:
         tx.erase(found)
         clean = tx.add(replace(found, content="clean", fingerprint="f" * 32), "redact")
@@ -122,8 +122,8 @@ def moments_of_another_time_zone(folder: Path) -> SqliteStorage:
     at = START.astimezone(timezone(timedelta(hours=2)))
     with storage.writing(stamp(at=at)) as tx:
         tx.add(memory("One is so", at=at), "remember")
-        tx.add(Task(name="TASK-1", created_at=at), "task")
-        tx.add(Session(name="talk", started_at=at), "session")
+        tx.add(TaskRecord(name="TASK-1", created_at=at), "task")
+        tx.add(SessionRecord(name="talk", started_at=at), "session")
     return storage
 
 

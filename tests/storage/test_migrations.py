@@ -185,6 +185,21 @@ def test_many_processes_may_upgrade_a_file_at_the_same_moment(store: Path) -> No
 
 
 @pytest.mark.parametrize("version", range(1, schema.LATEST + 1))
+def test_a_file_of_another_space_is_refused_before_it_is_upgraded(version: int, tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    shutil.copy(make.FOLDER / f"schema-{version}.db", path)
+    with pytest.raises(
+        InvalidInput, match=f"holds the space {make.SPACE}, not project/other. It was not changed"
+    ) as caught:
+        SqliteStorage(path, "project/other")
+    assert "kept store merge" in caught.value.hint
+    assert backup.backups_of(path) == []
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.pragma("user_version") == version
+    connection.close()
+
+
+@pytest.mark.parametrize("version", range(1, schema.LATEST + 1))
 def test_the_stored_database_of_every_schema_can_be_opened(version: int, tmp_path: Path) -> None:
     path = tmp_path / "kept.db"
     shutil.copy(make.FOLDER / f"schema-{version}.db", path)

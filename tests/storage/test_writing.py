@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kept import journal
 from kept.errors import StorageError
-from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, Session, Source, Task, replace
+from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, SessionRecord, Source, TaskRecord, replace
 from kept.ports import ANYWHERE
 from kept.storage.lock import Turns
 from kept.storage.shared import prepare
@@ -40,8 +40,8 @@ JSON = st.recursive(
         Allowance(id=1, digest="d", note=""),
         Conflict(id=1, left="a", right="b", type="ambiguous", detected_at=NOW),
         Pause(id=1, session=None, since=NOW),
-        Session(id=1, name="s", started_at=NOW),
-        Task(id=1, name="t", description="d", blocked_by=("u",), created_at=NOW),
+        SessionRecord(id=1, name="s", started_at=NOW),
+        TaskRecord(id=1, name="t", description="d", blocked_by=("u",), created_at=NOW),
     ],
     ids=lambda record: record.noun,
 )

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kept.errors import InvalidInput, NotAllowed, NotFound
-from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
+from kept.ports import FileStorage, RestoreReport, Scrubbed, Scrubbing, Storage
 from kept.storage.shared import WRITE_WAIT_S, Contents
 
 if TYPE_CHECKING:
@@ -63,10 +63,19 @@ def is_database(location: str | PathLike[str]) -> bool:
 
 
 def open_database(
-    url: str, space: str, *, write_wait_s: float, now: Callable[[], datetime] = utc_now, must_exist: bool = False
+    url: str,
+    space: str,
+    *,
+    write_wait_s: float,
+    now: Callable[[], datetime] = utc_now,
+    must_exist: bool = False,
+    is_known: bool = False,
 ) -> Storage:
-    """Open a space in a PostgreSQL database. `must_exist`: raise NotFound instead of creating it."""
-    options = {"write_wait_s": write_wait_s, "now": now, "must_exist": must_exist}
+    """Open a space in a PostgreSQL database. `must_exist`: raise NotFound instead of creating it.
+
+    `is_known`: it was there before; the first question finds out whether it still is, and this role may be there.
+    """
+    options = {"write_wait_s": write_wait_s, "now": now, "must_exist": must_exist, "is_known": is_known}
     opened: Storage = postgres_engine().PostgresStorage(url, space, **options)
     return opened
 
@@ -130,10 +139,10 @@ def space_of(backup: Path) -> str:
     return space
 
 
-def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now: datetime) -> Restored:
+def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now: datetime) -> RestoreReport:
     """Put a backup in the place of a file that can no longer be opened. The damaged file is kept beside it."""
     rare = _sqlite().rare_verbs()
-    restored: Restored = rare.restore.replace_damaged(path, source, space=space, wait_s=wait_s, now=now)
+    restored: RestoreReport = rare.restore.replace_damaged(path, source, space=space, wait_s=wait_s, now=now)
     return restored
 
 

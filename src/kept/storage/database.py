@@ -1,4 +1,4 @@
-"""What the operator of a database does: make the schema, let roles in, look how it is. The door for `kept database`.
+"""Operate a database for `kept store database`: make the schema, let roles in, report its state.
 
 Everything else opens a space and never asks about the database around it. Rule: these are the owner's functions; the
 roles that use Kept need none of them.
@@ -15,11 +15,12 @@ from kept.storage.shared import every
 
 if TYPE_CHECKING:
     from kept.storage.postgres.schema import DatabaseStatus as DatabaseStatus
+    from kept.storage.postgres.schema import SchemaChanges as SchemaChanges
 
 
-def initialise(url: str) -> int:
-    """Make the schema, or bring it up to date. Returns how many steps were made."""
-    made: int = postgres_engine().initialise(url)
+def initialise(url: str, *, sharded: bool = False) -> "SchemaChanges":
+    """Make the schema, or bring it up to date. Return how many steps were made, and who was shut out."""
+    made: SchemaChanges = postgres_engine().initialise(url, sharded=sharded)
     return made
 
 
@@ -51,7 +52,7 @@ def examine(storage: Storage) -> list[Finding]:
         n_forgotten = sum(memory.is_forgotten for memory in every(reader, ANYWHERE)) if n_rows != n_counted else 0
         if n_rows - n_forgotten != n_counted:
             why = f"{n_rows - n_forgotten} memories are stored, and {n_counted} are counted."
-            findings.append(Finding("problem", "index", why, "Move the project to a new place: `kept move`."))
+            findings.append(Finding("problem", "index", why, "Move the project to a new place: `kept store move`."))
         else:
             findings.append(Finding("ok", "index", f"The index counts all {n_rows} memories."))
     return findings

@@ -31,14 +31,15 @@ from kept.model import (
     Pause,
     Record,
     Rejection,
-    Session,
-    Task,
+    SessionRecord,
+    TaskRecord,
     replace,
 )
 from kept.ports import (
     ANYWHERE,
     LIVE,
     Deadline,
+    EventHead,
     Found,
     Foundation,
     FoundMessage,
@@ -56,10 +57,12 @@ from kept.storage.messages import MessageReader
 from kept.storage.ranking import IndexReader, Postings, handles_of
 from kept.storage.shared import (
     DELIVERIES_KEPT_DAYS,
+    MOVING,
     RECEIPTS_KEPT,
     WRITE_WAIT_S,
     Contents,
     check_limit,
+    check_open,
     index_of,
     prepare,
     tombstone,
@@ -96,8 +99,8 @@ class State(Struct):
     allowances: dict[int, Allowance] = {}
     guards: dict[int, CallGuard] = {}
     rejections: dict[int, Rejection] = {}
-    sessions: dict[int, Session] = {}
-    tasks: dict[int, Task] = {}
+    sessions: dict[int, SessionRecord] = {}
+    tasks: dict[int, TaskRecord] = {}
     messages: dict[str, tuple[Message, ...]] = {}
     packed: set[str] = set()
     events: list[Event] = []
@@ -129,8 +132,8 @@ _TABLES: Mapping[type[Record], str] = {
     Allowance: "allowances",
     CallGuard: "guards",
     Rejection: "rejections",
-    Session: "sessions",
-    Task: "tasks",
+    SessionRecord: "sessions",
+    TaskRecord: "tasks",
 }
 _decode_changed = msgspec.json.Decoder(dict[str, tuple[Any, Any]]).decode
 
@@ -200,6 +203,12 @@ class InMemoryReader(IndexReader, MessageReader):
             found.reverse()
         return found[:limit]
 
+    def event_heads(
+        self, *, after: int = 0, later_than: datetime | None = None, limit: int | None = None
+    ) -> list[EventHead]:
+        found = self.events(after=after, later_than=later_than, limit=limit)
+        return [EventHead(one.seq, one.group, one.at, one.actor, one.action, one.subject) for one in found]
+
     def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
         found = Counter(
             (event.at.replace(minute=0, second=0, microsecond=0), event.actor, event.action)
@@ -260,6 +269,10 @@ class InMemoryReader(IndexReader, MessageReader):
         receipts = self._state.receipts.items()
         found = [(id, one.at, one.body) for id, one in receipts if session is None or one.session == session]
         return found[::-1][:limit]
+
+    def sessions_told(self, *, limit: int) -> list[str]:
+        newest_first = reversed(self._state.receipts.values())
+        return [*dict.fromkeys(one.session for one in newest_first if one.session is not None)][:limit]
 
     def foundation(self) -> Foundation:
         state = self._state
@@ -347,7 +360,7 @@ class InMemoryMessages:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def session(self, name: str) -> Session | None:
+    def session(self, name: str) -> SessionRecord | None:
         return next((session for session in self._state.sessions.values() if session.name == name), None)
 
     def stored(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
@@ -503,6 +516,10 @@ class InMemoryRows:
             if beginning is not None and not any(uid.startswith(beginning) for uid in receipt.uids)
         }
 
+    def drop_receipts_of(self, numbers: Collection[int]) -> None:
+        gone = set(numbers)
+        self._state.receipts = {id: one for id, one in self._state.receipts.items() if id not in gone}
+
     def write_events(self, events: Sequence[tuple[Event, bytes | None]]) -> None:
         self._state.events += [event for event, _ in events]
 
@@ -613,13 +630,14 @@ class InMemoryStorage:
         try:
             state = self._refreshed().copy()
             transaction = InMemoryTransaction(self.space, state, self._prepared, stamp, self._salt)
+            check_open(transaction, stamp)
             yield transaction
             self._commit(state, has_erased=bool(transaction.erased))
         finally:
             self._end_turn()
 
     @contextmanager
-    def bookkeeping(self) -> Iterator[InMemoryBookkeeping | None]:
+    def bookkeeping(self, *, passes_fence: bool = False) -> Iterator[InMemoryBookkeeping | None]:
         self._check_open()
         try:
             self._take_turn(0)
@@ -628,6 +646,9 @@ class InMemoryStorage:
             return
         try:
             state = self._refreshed().copy()
+            if MOVING in state.file_notes and not passes_fence:
+                yield None
+                return
             yield InMemoryBookkeeping(state)
             self._commit(state)
         finally:

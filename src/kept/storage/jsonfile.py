@@ -22,8 +22,8 @@ import msgspec
 
 from kept import journal
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew, StorageError
-from kept.model import SMALL_NOUNS, Message, Record, Session, replace
-from kept.ports import BackedUp, Restored, Scrubbed, Stamp
+from kept.model import SMALL_NOUNS, Message, Record, SessionRecord, replace
+from kept.ports import BackupReport, RestoreReport, Scrubbed, Stamp
 from kept.storage.checkup import Finding
 from kept.storage.files import give_name, is_read_only, sync, unused, write_synced
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryStorage, InMemoryTransaction, State
@@ -73,11 +73,11 @@ class JsonFileStorage(InMemoryStorage):
         self._refreshed()
 
     @contextmanager
-    def bookkeeping(self) -> Iterator[InMemoryBookkeeping | None]:
+    def bookkeeping(self, *, passes_fence: bool = False) -> Iterator[InMemoryBookkeeping | None]:
         if is_read_only(self.path):
             yield None
             return
-        with super().bookkeeping() as notes:
+        with super().bookkeeping(passes_fence=passes_fence) as notes:
             yield notes
 
     def describe(self) -> dict[str, Any]:
@@ -97,16 +97,16 @@ class JsonFileStorage(InMemoryStorage):
         dropped, self._dropped = self._dropped, 0
         return Scrubbed(backups=dropped)
 
-    def back_up(self, target: Path) -> BackedUp:
+    def back_up(self, target: Path) -> BackupReport:
         with self._explained(target, "No backup was made."):
             state = self._refreshed()
             data = self._encode(state)
             _write_new(target, data)
-        return BackedUp(path=str(target), memories=len(state.memories), events=len(state.events), bytes=len(data))
+        return BackupReport(path=str(target), memories=len(state.memories), events=len(state.events), bytes=len(data))
 
-    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> RestoreReport:
         if not source.is_file():
-            raise NotFound(f"There is no backup {source}.", hint="`kept backup FILE` writes one.")
+            raise NotFound(f"There is no backup {source}.", hint="`kept store backup FILE` writes one.")
         wanted = self._parse(source)
         self._take_turn(self._write_wait_s)
         try:
@@ -122,7 +122,7 @@ class JsonFileStorage(InMemoryStorage):
                 with self._explained(replaced, "Nothing was restored."):
                     _write_new(replaced, self._encode(present))
             self._commit(wanted)
-            return Restored(
+            return RestoreReport(
                 memories=len(wanted.memories),
                 events=len(wanted.events),
                 left_out=left_out,
@@ -162,7 +162,9 @@ class JsonFileStorage(InMemoryStorage):
     def _parse(self, path: Path) -> State:
         file = _whole(path, self._version)
         if file.space != self.space:
-            raise InvalidInput(f"{path} holds the space {file.space}, not {self.space}.")
+            raise InvalidInput(
+                f"{path} holds the space {file.space}, not {self.space}.", hint="Give this project a file of its own."
+            )
         store = msgspec.json.decode(file.store)
         for version in range(file.version, self._version):
             store = self._migrations[version](store)
@@ -314,7 +316,7 @@ def _carry_over(present: State, wanted: State, space: str) -> int:
     if present.tombstones:
         erasing.erase_receipts()
     for record in _erased_records(present, wanted):
-        if isinstance(record, Session):
+        if isinstance(record, SessionRecord):
             erasing.release_forks(record.name)
         erasing.erase(record)
     if wanted.key != present.key:
@@ -327,7 +329,7 @@ def _carry_over(present: State, wanted: State, space: str) -> int:
 def _not_erased(session: str, messages: Sequence[Message], present: State) -> tuple[Message, ...]:
     """The messages of a restored session, as they are now if they are still there, and those that came later."""
     ours = {message.n: message for message in present.messages.get(session, ())}
-    if not ours and tombstone(present.key, f"{Session.noun}:{session}") in present.tombstones:
+    if not ours and tombstone(present.key, f"{SessionRecord.noun}:{session}") in present.tombstones:
         return ()
     later = [message for message in messages if message.n > max(ours, default=0)]
     return (*(ours[message.n] for message in messages if message.n in ours), *later)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from kept import bm25
-from kept.model import ERASED, Message, Session, replace
+from kept.model import ERASED, Message, SessionRecord, replace
 from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Prepared, R, Statistics
 from kept.storage.shared import check_limit, damaged
 
@@ -34,7 +34,7 @@ class MessageRows(Protocol):
     The last five methods are for a turn to write.
     """
 
-    def session(self, name: str) -> Session | None:
+    def session(self, name: str) -> SessionRecord | None:
         """The session of that name, or None."""
 
     def stored(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
@@ -88,7 +88,7 @@ class MessageReader:
         @property
         def message_rows(self) -> MessageRows: ...
 
-    def session(self, name: str) -> Session | None:
+    def session(self, name: str) -> SessionRecord | None:
         return self.message_rows.session(name)
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
@@ -185,7 +185,7 @@ class MessageWriter(MessageReader):
                 self.unpack(session)
         return new
 
-    def _is_shared(self, fork: Session | None, message: Message) -> bool:
+    def _is_shared(self, fork: SessionRecord | None, message: Message) -> bool:
         """Whether the message is one of those with which a fork began."""
         while fork is not None and fork.parent is not None and fork.shared:
             parent, upto = fork.parent, fork.shared
@@ -243,7 +243,7 @@ class MessageWriter(MessageReader):
         """
         gone = self.message_rows.session(session)
         parent, before = (None, 0) if gone is None else (gone.parent, gone.shared)
-        for fork in self.all(Session):
+        for fork in self.all(SessionRecord):
             if fork.parent == session:
                 was_packed = self.unpack(fork.name)
                 for message in self.messages(fork.name, after=before):

@@ -18,15 +18,17 @@ from typing import Generic, ParamSpec, TypeVar, cast
 from msgspec import Struct
 
 from kept import text, worth
-from kept.errors import Corrupt, InvalidInput
+from kept.errors import Busy, Corrupt, InvalidInput, MovedAway
 from kept.model import ALSO, Event, Memory, Message, Record
-from kept.ports import Prepared, Ranking, Reader, Shelf, Storage, Where
+from kept.ports import Prepared, Ranking, Reader, Shelf, Stamp, Storage, Where
 from kept.tables import by_kind
 
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
 
 RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 DELIVERIES_KEPT_DAYS = 30  # of texts that an agent was given without asking: at least as long as its transcripts
+MOVING = "move"  # a note in the new place until everything is there: how far a move got
+MOVED = "moved"  # a note in the old place: since when the space is elsewhere, and where
 MOST = 2**31  # of anything that is asked for at once
 PAGE = 500  # memories that are read at once when all are wanted
 RECEIPTS = "receipts:"  # what all receipts are called among the subjects of erased records
@@ -50,6 +52,32 @@ class Contents(Struct, kw_only=True):
 def random_hex(n_bytes: int) -> str:
     """That many random bytes in hex. The same as `secrets.token_hex`, whose module takes 6 ms to import."""
     return os.urandom(n_bytes).hex()
+
+
+def check_fence(space: str, notes: Mapping[str, str]) -> None:
+    """Raise MovedAway in the place that a space was moved away from, and Busy in one that it is not whole in yet.
+
+    `notes` are those whose names begin with MOVING.
+    """
+    if MOVED in notes:
+        since, _, to = notes[MOVED].partition(" ")
+        hint = "Nothing was changed. Follow it with `kept projects link NAME --database URL`, or open that file."
+        scheme, _, rest = to.rpartition("://")
+        place = f"{scheme}://{rest.rpartition('@')[2]}" if scheme else to  # with a role it looks like an address
+        error = MovedAway(f"{space} was moved to {place} on {since}, and is written there only.", hint=hint)
+        error.space, error.to = space, to
+        raise error
+    if MOVING in notes:
+        raise Busy(
+            f"{space} is being moved here, and is not whole yet.",
+            hint="If the move was cut off, run it again where the project was.",
+        )
+
+
+def check_open(reader: Reader, stamp: Stamp) -> None:
+    """Check the fence of a space, unless the change may pass it."""
+    if not stamp.passes_fence:
+        check_fence(reader.space, reader.file_notes(MOVING))
 
 
 def shelf_of(memory: Memory) -> Shelf:

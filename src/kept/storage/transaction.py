@@ -5,12 +5,12 @@ allowed, which event each of them leaves, which ids are given, and which traces 
 Rule: no row changes without its event, except by `carry`, which brings the events along.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kept import journal
 from kept.errors import NotFound, StorageError
-from kept.model import Event, Memory, Message, Record, Session, replace
+from kept.model import Event, Memory, Message, Record, SessionRecord, replace
 from kept.ports import Foundation, R, Stamp
 from kept.storage.messages import MessageWriter
 from kept.storage.shared import RECEIPTS, tombstone
@@ -56,6 +56,9 @@ class Rows(Protocol):
 
     def drop_receipts(self, beginning: str | None = None) -> None:
         """Remove the receipts that name something whose name begins so; None: all receipts."""
+
+    def drop_receipts_of(self, numbers: Collection[int]) -> None:
+        """Remove the receipts with these numbers."""
 
     def write_events(self, events: Sequence[tuple[Event, bytes | None]]) -> None:
         """Add sealed events with their payloads; None: the payload was erased."""
@@ -120,18 +123,21 @@ class RecordWriter(MessageWriter):
         current = _existing(self.get(type(record), record.id), record, "erase")
         if isinstance(current, Memory):
             self.bury([*journal.fingerprints(self.events(subject=current.uid)), current.fingerprint])
-        elif isinstance(current, Session):
+        elif isinstance(current, SessionRecord):
             self.bury([current.subject])
         self.rows.erase(current)
         self.erased.append(current.subject)
         self._append(action, current.subject, {})
 
-    def erase_receipts(self) -> None:
-        self.rows.drop_receipts()
+    def erase_receipts(self, numbers: Collection[int] | None = None) -> None:
+        if numbers is None:
+            self.rows.drop_receipts()
+        else:
+            self.rows.drop_receipts_of(numbers)
         self.erased.append(RECEIPTS)
 
     def note_erased(self, session: str) -> None:
-        subject = f"{Session.noun}:{session}"
+        subject = f"{SessionRecord.noun}:{session}"
         self.rows.drop_receipts(f"{session}#")
         self.bury([subject])
         self.erased.append(subject)

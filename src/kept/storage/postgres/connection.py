@@ -8,6 +8,7 @@ every statement says is its space, `%(space)s`.
 
 import logging
 import os
+import re
 import threading
 import time
 import weakref
@@ -34,12 +35,20 @@ from kept.storage.shared import block
 SCHEMA = "kept"
 OLDEST_SERVER = 140_000
 SEARCH_PATH = f"{SCHEMA}, pg_temp"  # unless it is named, pg_temp is searched first, before PostgreSQL's own names
+# Of every transaction. In a cluster of Citus the first passes the others, and the space, on to the worker.
+SETTINGS = {"citus.propagate_set_commands": "local", "search_path": SEARCH_PATH}
+NODE_PASSWORDS = (
+    "Nodes of a Citus cluster log in at each other as the role of the client. Where they ask for passwords, a "
+    "superuser puts that of each role into pg_dist_authinfo on every node, or into ~/.pgpass of the user that runs "
+    "PostgreSQL there."
+)
 READ_LIMIT_MS = 30_000  # for one statement of a reader; recall has a deadline of its own
 WRITE_LIMIT_MS = 60_000  # for one statement of a writer, waiting for a standby included
 CONNECT_WAIT_S = 10  # for one attempt to connect
 IDLE_S = 300  # after which a connection that nobody needs is closed
 MOST_CONNECTIONS = 16
 RECONNECT_S = 10.0  # how long a server may be gone before a caller is told
+FIRST_S = 2.0  # the same for one that this process has not seen yet: hooks and commands end soon
 RETRY_S = 0.5
 FEWEST_S = 1.0
 FEW = 1_000  # rows that are remembered
@@ -55,6 +64,11 @@ HALFVEC = f"""
     join pg_extension e on d.refclassid = 'pg_extension'::regclass and d.refobjid = e.oid
     where t.typname = 'halfvec' and e.extname = 'vector'
       and (o.rolsuper or o.oid = (select nspowner from pg_namespace where nspname = '{SCHEMA}'))"""
+_REFUSAL = re.compile(
+    "authentication failed|no password supplied|pg_hba.conf|is not permitted to log in|permission denied for database"
+    '|role ".*" does not exist'
+)
+_NODE = re.compile(r"connection to the remote node (.*)@(\S+) failed with the following error: ([^\n]*)")
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
 Rows = Sequence[tuple[Any, ...]]
@@ -62,6 +76,7 @@ Asked = tuple[str, dict[str, Any] | None]  # a statement and its values
 _FILLED = tuple(
     (shelf, 1_000, 10_000, 10_000, None) for shelf in range(5)
 )  # the guess: there is something on every shelf
+CORPUS = "select shelf, rows, words, tokens, counted_at from corpus where space = %(space)s"
 Known = dict[tuple[Any, ...], list[tuple[Any, ...]]]  # statement and values → rows, as of one state of a space
 
 
@@ -116,6 +131,7 @@ class Database:
         self._pool: ConnectionPool[Connection] | None = None
         self._pid = 0
         self._opening = threading.Lock()
+        self._refusals: list[psycopg.OperationalError] = []  # of logins, by the worker of the pool
         self.trip_s = self._last_s = inf  # the shortest round trip so far, with the server's work on it; the last one
 
     @contextmanager
@@ -148,9 +164,11 @@ class Database:
     def _begun(
         self, number: int, *, wait_s: float, on: "Connection | None", **how: Any
     ) -> tuple[Connection, list[list[tuple[Any, ...]]]]:
-        end = time.monotonic() + min(max(wait_s, FEWEST_S), RECONNECT_S)
+        patience = FIRST_S if self.trip_s == inf else RECONNECT_S
+        end = time.monotonic() + min(max(wait_s, FEWEST_S), patience)
         while True:
             connection = self._take(wait_s, end) if on is None or on.closed else on
+            _configure(self._pooler, connection)  # it may be older than the news of a pooler
             started = time.perf_counter()
             try:
                 rows = begin(connection, number, **how)
@@ -164,6 +182,8 @@ class Database:
                     self._opened().putconn(connection)
                 if not is_lost(error) or time.monotonic() > end:
                     raise
+                if lost_node(error):  # this server answers at once, so nothing else waits for the other one
+                    time.sleep(RETRY_S)
 
     def _note_trip(self, seconds: float) -> None:
         self._last_s, self.trip_s = seconds, min(self.trip_s, seconds)
@@ -181,6 +201,8 @@ class Database:
             except PoolClosed as error:
                 raise closed(self.place) from error
             except PoolTimeout as error:
+                if self._refusals:
+                    raise _unconnected(self._refusals.pop(), self.url) from error
                 is_full = self._opened().get_stats().get("pool_size", 0) >= MOST_CONNECTIONS
                 if time.monotonic() < (give_up if is_full else end):
                     continue
@@ -226,6 +248,7 @@ class Database:
         logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what fails is raised, not printed
         return ConnectionPool(
             self.url,
+            connection_class=_noting(self._refusals),
             kwargs=_HOW,
             min_size=0,
             max_size=MOST_CONNECTIONS,
@@ -237,6 +260,22 @@ class Database:
             open=True,
             name="kept",
         )
+
+
+def _noting(refusals: list[psycopg.OperationalError]) -> type[Connection]:
+    """Return a connection that notes why a login was refused: the pool tries again and tells no reason."""
+
+    class NotingConnection(psycopg.Connection[tuple[Any, ...]]):
+        @classmethod
+        def connect(cls, *where: Any, **how: Any) -> Any:
+            try:
+                return super().connect(*where, **how)
+            except psycopg.OperationalError as error:
+                if _is_refusal(error):
+                    refusals[:] = [error]
+                raise
+
+    return NotingConnection
 
 
 def _end(pool: "ConnectionPool[Connection]", pid: int) -> None:
@@ -263,6 +302,7 @@ class SpaceView:
     """One transaction in one space: what every reader reads with."""
 
     is_guessing = False  # in rounds.py
+    is_still = True  # it shows one moment; a turn to write sees its own changes
     asked_with: dict[tuple[int, str], tuple[str, ...]]  # there: shelf and word → the words that were asked with it
 
     def __init__(self, space: str, number: int, connection: Connection, known: Known | None = None) -> None:
@@ -306,8 +346,12 @@ class SpaceView:
 
     def corpus(self) -> dict[int, tuple[Any, ...]]:
         """Shelf → its rows, words and tokens, and how many rows it had when its hot words were counted."""
-        sql = "select shelf, rows, words, tokens, counted_at from corpus where space = %(space)s"
-        return {row[0]: row[1:] for row in self.once(sql, guess=_FILLED)}
+        return {row[0]: row[1:] for row in self.once(CORPUS, guess=_FILLED)}
+
+    @property
+    def is_large(self) -> bool:
+        """Return True if a search may take long here."""
+        return any(n_rows > EXACT_UP_TO_ROWS for n_rows, *_ in self.corpus().values())
 
     def counts(self, shelf: int) -> tuple[int, int, int]:
         """Rows, words and tokens of a shelf."""
@@ -325,7 +369,7 @@ class SpaceView:
             return
         if deadline.left_s <= 0:
             raise TooLate
-        is_large = any(n_rows > EXACT_UP_TO_ROWS for n_rows, *_ in self.corpus().values())
+        is_large = self.is_large
         if is_large:
             left_ms = max(1, round(deadline.left_s * 1_000))
             with self.bare.pipeline():
@@ -350,16 +394,35 @@ def begin(
 
     Each statement goes on its own: a sharded database would pass a text of several on whole, for each of them.
     """
-    level = "repeatable read read only" if reads else "read committed"
-    settings = {"search_path": SEARCH_PATH, "kept.space": f"'{number:d}'", **limits}
-    with connection.pipeline():
-        if connection.info.transaction_status != TransactionStatus.IDLE:
-            connection.execute("commit")
-        connection.execute(f"begin isolation level {level}")
-        for name, value in settings.items():
-            connection.execute(f"set local {name} = {value}")
+    is_open = connection.info.transaction_status != TransactionStatus.IDLE
+    with connection.pipeline() as pipeline:
+        start(connection, pipeline, number, reads=reads, limits=limits, is_open=is_open)
         cursors = [connection.execute(sql, values, binary=True) for sql, values in asked]
     return rows_of(cursors)
+
+
+def start(
+    connection: Connection,
+    pipeline: psycopg.Pipeline,
+    number: int,
+    *,
+    reads: bool,
+    limits: Mapping[str, str],
+    is_open: bool,
+) -> None:
+    """Send the statements that begin a transaction in a space; the one that is open ends first."""
+    level = "repeatable read read only" if reads else "read committed"
+    settings = SETTINGS | {"kept.space": f"'{number:d}'", **limits}
+    texts = ["commit"] if is_open else []
+    texts += [f"begin isolation level {level}", *(f"set local {name} = {value}" for name, value in settings.items())]
+
+    def send() -> None:
+        for text in texts:
+            connection.pgconn.send_query_params(text.encode(), None)
+
+    # One command of the driver for all of them, which return no rows: for each on its own it would wake the server up.
+    pipeline.command_queue.append(send)
+    pipeline.result_queue.extend([None] * len(texts))
 
 
 def rows_of(cursors: "Sequence[psycopg.Cursor[tuple[Any, ...]]]") -> list[list[tuple[Any, ...]]]:
@@ -414,17 +477,17 @@ def place_of(url: str) -> str:
             "This is not the URL of a PostgreSQL database.", hint="Give one such as postgresql://user@host/database."
         ) from error
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
-    return f"postgresql://{host}/{parts.get('dbname') or ''}"
+    ports = {port for port in str(parts.get("port") or "").split(",") if port} - {"5432"}
+    return f"postgresql://{host}{':' if ports else ''}{','.join(sorted(ports))}/{parts.get('dbname') or ''}"
 
 
 def connected(url: str, **how: Any) -> Connection:
-    """Connect to a database. Raises StorageError that names the reason and the next step."""
+    """Connect to a database. Raises StorageError that names the reason and the next step, NotAllowed if it says no."""
     place = place_of(url)
     try:
         connection: Connection = psycopg.connect(url, **how)
     except psycopg.OperationalError as error:
-        why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
-        raise StorageError(f"{place} cannot be reached: {why}", hint=_help_with(why, url)) from error
+        raise _unconnected(error, url) from error
     if connection.info.server_version < OLDEST_SERVER:
         found = connection.info.parameter_status("server_version")
         connection.close()
@@ -433,6 +496,19 @@ def connected(url: str, **how: Any) -> Connection:
             hint="Upgrade the server, or name another one.",
         )
     return connection
+
+
+def _unconnected(error: psycopg.OperationalError, url: str) -> KeptError:
+    """Say why there is no connection: the server refused the role, or cannot be reached."""
+    why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
+    if _is_refusal(error):
+        return NotAllowed(f"{place_of(url)} refuses this role: {why}", hint=_help_with(why, url))
+    return StorageError(f"{place_of(url)} cannot be reached: {why}", hint=_help_with(why, url))
+
+
+def _is_refusal(error: psycopg.OperationalError) -> bool:
+    """Return True if waiting does not help: libpq gives no code for the errors of a login."""
+    return _REFUSAL.search(str(error)) is not None
 
 
 def _help_with(why: str, url: str) -> str:
@@ -455,7 +531,19 @@ def is_lost(error: BaseException | None) -> bool:
     """Whether the error is one of the connection or of the server, and not of what was asked."""
     kinds = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.ReadOnlySqlTransaction)
     is_plain = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    return is_plain or isinstance(error, (*kinds, errors.ConnectionException))
+    if (node := lost_node(error)) and "password" in node[2]:  # which waiting does not help
+        return False
+    return is_plain or isinstance(error, kinds) or _is_of_connection(error)
+
+
+def _is_of_connection(error: BaseException | None) -> bool:
+    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith("08")
+
+
+def lost_node(error: BaseException | None) -> tuple[str, str, str] | None:
+    """Return the role, the node and the reason if a node of a Citus cluster could not reach another one."""
+    found = _NODE.search(str(error)) if _is_of_connection(error) else None
+    return (found[1], found[2], found[3]) if found else None
 
 
 @contextmanager
@@ -472,13 +560,25 @@ def translation(error: psycopg.Error, place: str) -> KeptError:
     for kinds, ours, message, hint in _MEANINGS:
         if isinstance(error, kinds):
             return ours(message.format(place), hint=hint)
+    if (node := lost_node(error)) is not None:
+        return _of_node(*node, place)
     if is_lost(error):
         return StorageError(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
     # The text of other errors may quote a value, so only its class is named.
     return StorageError(
         f"PostgreSQL refused a statement in {place}: {type(error).__name__} ({error.sqlstate}).",
-        hint="`kept database status URL` shows the server and whether the tables fit this program. "
+        hint="`kept store database status URL` shows the server and whether the tables fit this program. "
         "The log of the server has the statement.",
+    )
+
+
+def _of_node(role: str, where: str, why: str, place: str) -> StorageError:
+    """Say which node of a cluster another one could not reach."""
+    if "password" in why:
+        return StorageError(f"The node {where} of {place} refused {role}: {why}", hint=NODE_PASSWORDS)
+    return StorageError(
+        f"The node {where} of {place}, which holds this project, cannot be reached: {why}. Nothing was changed.",
+        hint="Try again. Check that PostgreSQL runs there.",
     )
 
 
@@ -490,24 +590,29 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
         "{} is busy: another writer holds this space.",
         "Try again.",
     ),
-    ((errors.QueryCanceled,), Busy, "{} did not answer in time.", "Try again. `kept database status` shows how it is."),
+    (
+        (errors.QueryCanceled,),
+        Busy,
+        "{} did not answer in time.",
+        "Try again. `kept store database status` shows how it is.",
+    ),
     (
         (errors.UndefinedTable, errors.InvalidSchemaName),
         StorageError,
         "{} has no tables of Kept yet.",
-        "Run `kept database init URL` as its owner.",
+        "Run `kept store database init URL` as its owner.",
     ),
     (
-        (errors.UndefinedObject, errors.UndefinedFunction),
+        (errors.UndefinedObject, errors.UndefinedFunction, errors.UndefinedColumn),
         StorageError,
         "{} was made by another version of Kept, or was copied from another server without its roles.",
-        "Its owner runs `kept database migrate`.",
+        "Its owner runs `kept store database migrate`.",
     ),
     (
         (errors.InsufficientPrivilege,),
         NotAllowed,
         "The role of this connection may not do that in {}.",
-        "Its owner can run `kept database grant ROLE --for PROJECT`.",
+        "Its owner can run `kept store database grant ROLE --for PROJECT`.",
     ),
     (
         (errors.ReadOnlySqlTransaction,),
@@ -528,8 +633,9 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
 def leave(connection: Connection) -> None:
     """End whatever transaction an error has left."""
     with suppress(psycopg.Error):
-        if connection.info.transaction_status != TransactionStatus.IDLE:
-            connection.execute("rollback")
+        # Not the statement `rollback`: after an error in a pipeline the driver takes later statements for prepared, and
+        # only this makes it forget them every time.
+        connection.rollback()
 
 
 def _configure(pooler: threading.Event, connection: Connection) -> None:

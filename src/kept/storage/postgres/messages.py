@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from kept import bm25, text
-from kept.model import Message, Session
+from kept.model import Message, SessionRecord
 from kept.ports import Deadline, FoundMessage, Period, Prepared, Statistics
 from kept.storage.messages import from_pack, to_pack
 from kept.storage.postgres import rows
@@ -29,10 +29,10 @@ class PostgresMessages:
         self._next_id = next_id
         self.waiting: list[tuple[Any, ...]] = []  # new rows, until the next read or the end
 
-    def session(self, name: str) -> Session | None:
+    def session(self, name: str) -> SessionRecord | None:
         sql = "select body from records where space = %(space)s and noun = %(noun)s and name = %(name)s"
-        found = self._view.fetch(sql, noun=Session.noun, name=f"{Session.noun}:{name}")
-        return rows.to_record(Session, found[0][0]) if found else None
+        found = self._view.fetch(sql, noun=SessionRecord.noun, name=f"{SessionRecord.noun}:{name}")
+        return rows.to_record(SessionRecord, found[0][0]) if found else None
 
     def stored(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         sql = f"""
@@ -86,26 +86,13 @@ class PostgresMessages:
         return self._view.fetch(sql, ids=ids)
 
     def _postings(self, words: Sequence[str], session: str | None, period: Period) -> dict[str, list[int]]:
-        asked = {
-            "m.session = %(session)s": session,
-            "m.at >= %(since)s": period.since,
-            "m.at < %(until)s": period.until,
-        }
-        given = [condition for condition, value in asked.items() if value is not None]
-        of_messages = (
-            "join lateral (select * from messages m where m.space = p.space and m.id = p.id offset 0) m on true"
-        )
-        sql = f"""
-            select w.word, array(
-                select p.id
-                from postings p {of_messages if given else ""}
-                where p.space = %(space)s and p.shelf = %(on)s and p.word = w.word
-                  {"".join(f" and {condition}" for condition in given)}
-              )
-            from unnest(%(words)s::text[]) w (word)"""
         values: dict[str, Any] = {"session": session, "since": period.since, "until": period.until}
-        found: list[Any] = self._view.fetch(sql, on=rows.SHELVES[SHELF], words=list(words), **values)
-        return dict(found)
+        asked = {"session": "m.session = %(session)s", "since": "m.at >= %(since)s", "until": "m.at < %(until)s"}
+        given = [condition for name, condition in asked.items() if values[name] is not None]
+        index = PostgresIndex(self._view)
+        if not given:
+            return index.packed(SHELF, words)
+        return index.packed_of("messages", SHELF, words, " and ".join(given), **values)
 
     def check_match(self, found: FoundMessage, words: Sequence[str]) -> None:
         at = f"message {found.message.n} of session {found.message.session}"

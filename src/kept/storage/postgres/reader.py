@@ -10,7 +10,7 @@ from typing import Any
 
 from kept import vectors
 from kept.model import Event, Memory
-from kept.ports import LIVE, Found, Foundation, R, SavedNote, VectorState, Where
+from kept.ports import LIVE, EventHead, Found, Foundation, R, SavedNote, VectorState, Where
 from kept.storage.messages import MessageReader
 from kept.storage.postgres import rows
 from kept.storage.postgres.connection import HALFVEC, SCHEMA, Array, SpaceView, plain
@@ -38,6 +38,10 @@ def pgvector(view: SpaceView) -> str | None:
         where a.attrelid = to_regclass('{SCHEMA}.vectors') and a.attname = 'near' and not a.attisdropped"""
     found = view.once(sql)
     return found[0][0] if found else None
+
+
+# Not an outer join: under row-level security Citus has none of these before PostgreSQL 17.
+_PAYLOAD = "(select p.{} from event_payloads p where p.space = %(space)s and p.seq = e.seq)"
 
 
 class PostgresReader(IndexReader, MessageReader):
@@ -95,11 +99,8 @@ class PostgresReader(IndexReader, MessageReader):
         newest_first: bool = False,
     ) -> list[Event]:
         sql = f"""
-            select {rows.EVENT_SELECT}, p.salt, p.changed
+            select {rows.EVENT_SELECT}, {_PAYLOAD.format("salt")}, {_PAYLOAD.format("changed")}
             from events e
-            left join lateral (
-              select p.salt, p.changed from event_payloads p where p.space = e.space and p.seq = e.seq offset 0
-            ) p on true
             where e.space = %(space)s and e.seq > %(after)s
               {"" if subject is None else "and e.subject = %(subject)s"}
               {"" if group is None else 'and e."group" = %(group)s'}
@@ -115,6 +116,21 @@ class PostgresReader(IndexReader, MessageReader):
             "limit": most,
         }
         return [rows.to_event(row) for row in self.view.fetch(sql, **values)]
+
+    def event_heads(
+        self, *, after: int = 0, later_than: datetime | None = None, limit: int | None = None
+    ) -> list[EventHead]:
+        sql = f"""
+            select seq, "group", at, actor, action, subject
+            from events
+            where space = %(space)s and seq > %(after)s {"" if later_than is None else "and at > %(later_than)s"}
+            order by seq
+            limit %(limit)s"""
+        found = self.view.fetch(sql, after=after, later_than=later_than, limit=MOST if limit is None else limit)
+        return [
+            EventHead(seq, plain(group), rows.moment(at), plain(actor), plain(action), plain(subject))
+            for seq, group, at, actor, action, subject in found
+        ]
 
     def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
         sql = """
@@ -174,6 +190,16 @@ class PostgresReader(IndexReader, MessageReader):
     def receipts_of(self, session: str | None, *, limit: int) -> list[SavedNote]:
         return self._receipts("" if session is None else "and session = %(session)s", session=session, limit=limit)
 
+    def sessions_told(self, *, limit: int) -> list[str]:
+        sql = """
+            select session
+            from receipts
+            where space = %(space)s and session is not null
+            group by session
+            order by max(id) desc
+            limit %(limit)s"""
+        return [plain(session) for (session,) in self.view.fetch(sql, limit=limit)]
+
     def _receipts(self, condition: str, **values: Any) -> list[SavedNote]:
         sql = f"""
             select id, at, body
@@ -187,8 +213,8 @@ class PostgresReader(IndexReader, MessageReader):
     def vector_state(self) -> VectorState:
         sql = """
             select h.vector_model,
-              (select sum(c.rows) from corpus c where c.space = h.space and c.shelf < 4),
-              (select count(*) from vectorless w where w.space = h.space)
+              (select sum(c.rows) from corpus c where c.space = %(space)s and c.shelf < 4),
+              (select count(*) from vectorless w where w.space = %(space)s)
             from heads h
             where h.space = %(space)s"""
         found = self.view.fetch(sql)

@@ -7,25 +7,34 @@ Rule: nothing that the function did before its last run counts. It changes nothi
 that lacks answers by raising Unready.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from psycopg import errors
 
-from kept.errors import Busy, StorageError
+from kept.errors import Busy, KeptError, StorageError
 from kept.journal import Salt
-from kept.ports import Deadline, Stamp
-from kept.storage.postgres.connection import FEW, READ_LIMIT_MS, Asked, Connection, Known, Rows, SpaceView, rows_of
-from kept.storage.postgres.writer import Head, TurnView
+from kept.ports import Deadline, Stamp, TooLate
+from kept.storage.postgres.connection import (
+    CORPUS,
+    FEW,
+    READ_LIMIT_MS,
+    Asked,
+    Connection,
+    Known,
+    Rows,
+    SpaceView,
+    rows_of,
+)
+from kept.storage.postgres.writer import Head, TurnView, tables_read, tables_written
 from kept.storage.shared import block
 from kept.storage.weights import Chunks
 
 T = TypeVar("T")
 Key = tuple[str, tuple[tuple[str, Any], ...]]  # a statement and its values
-_READ = re.compile(r"\b(?:from|join) (\w+)")
-_WRITTEN = re.compile(r"\b(?:insert into|update|delete from) (\w+)")
+# The errors of code that was given no rows, or guessed ones, where the real ones are missing.
+_GUESSED_WRONG = (KeptError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
 MOST_ROUNDS = 12  # of one function; the deepest has four
 
 
@@ -48,8 +57,8 @@ class Unready(BaseException):
 class Rounds:
     """The rounds of one function: one transaction, and the rows that it has read so far."""
 
-    def __init__(self, space: str, number: int, begin: Begin, known: Known) -> None:
-        self.view = RoundsView(space, number, known)
+    def __init__(self, space: str, number: int, begin: Begin, known: Known, *, is_late: bool = False) -> None:
+        self.view = RoundsView(space, number, known, is_late=is_late)
         self.is_settled = False
         self._begin = begin
         self._open = ExitStack()
@@ -82,7 +91,7 @@ class Rounds:
             return [work()]
         except Unready:
             return []
-        except Exception:  # any error can come from an answer that is missing
+        except _GUESSED_WRONG:
             if self.is_settled or (self.connection is not None and not self.view.missing):
                 raise
             return []
@@ -118,12 +127,16 @@ class Rounds:
 
 
 class RoundsView(SpaceView):
-    """The view of a reader in rounds: answers from rows that were read, and notes missing statements."""
+    """The view of a reader in rounds: answers from rows that were read, and notes missing statements.
+
+    `is_late`: the server did not answer in time before. Now it is waited for, and a large space is not ranked.
+    """
 
     is_guessing = True
 
-    def __init__(self, space: str, number: int, known: Known) -> None:
+    def __init__(self, space: str, number: int, known: Known, *, is_late: bool = False) -> None:
         super().__init__(space, number, None, known)  # type: ignore[arg-type]  # it has no connection
+        self._is_late = is_late
         self.answers: dict[Key, list[tuple[Any, ...]]] = {}
         self.missing: dict[Key, None] = {}
         self.asked_with = {}
@@ -153,7 +166,10 @@ class RoundsView(SpaceView):
     @block
     def until(self, deadline: Deadline | None) -> Iterator[None]:
         """Let the server work on one statement for the time that is left, without the time on the way."""
-        if deadline is not None and deadline.left_s < READ_LIMIT_MS / 1_000:
+        if self._is_late and deadline is not None:
+            if self.is_large or self._key(CORPUS, {}) in self.missing:
+                raise TooLate
+        elif deadline is not None and deadline.left_s < READ_LIMIT_MS / 1_000:
             self.limit_ms = max(1, round(deadline.left_s * 1_000))
         yield
 
@@ -168,15 +184,15 @@ class HastyTurnView(TurnView):
     is_guessing = True
 
     def __init__(self, rounds: Rounds, stamp: Stamp, salt: Salt, head: Head, chunks: Chunks) -> None:
-        super().__init__(rounds.view.space, rounds.view.number, None, stamp, salt, head, chunks)  # type: ignore[arg-type]
+        view = rounds.view
+        super().__init__(view.space, view.number, None, stamp, salt, head, chunks, view.known)  # type: ignore[arg-type]
         self._rounds = rounds
         self.asked_with = rounds.view.asked_with
         self._writes: list[tuple[str | bytes, Any]] = []
-        self._written: set[str] = set()
 
     def fetch(self, sql: str, *, guess: Rows = (), **values: Any) -> list[tuple[Any, ...]]:
         self.flush()
-        if not self._written.isdisjoint(_READ.findall(sql)):
+        if not self.written.isdisjoint(tables_read(sql)):
             self._rounds.refuse()
         return self._rounds.view.fetch(sql, guess=guess, **values)
 
@@ -189,8 +205,7 @@ class HastyTurnView(TurnView):
         self._note(statement, [*values])
 
     def _note(self, statement: str | bytes, values: Any) -> None:
-        text = statement if isinstance(statement, str) else statement[:200].decode()
-        self._written.update(_WRITTEN.findall(text))
+        self.written |= tables_written(statement)
         self._writes.append((statement, values))
 
     def send(self, connection: Connection) -> None:

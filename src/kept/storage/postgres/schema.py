@@ -1,10 +1,12 @@
 """The schema in a database: made, brought up to date and granted by its owner.
 
-Called by `kept database`; a storage only asks which version is there. walls.py puts the same wall around every table.
+Called by `kept store database`; a storage only asks which version is there. walls.py puts the same wall around every
+table.
 Rule: a role can set any space, unless it is tied to projects.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
@@ -15,11 +17,11 @@ from msgspec import Struct
 from psycopg import errors, sql
 
 from kept.errors import Busy, InvalidInput, NotAllowed, SchemaTooNew
-from kept.storage.postgres import walls
+from kept.storage.postgres import citus, walls
 from kept.storage.postgres.connection import (
     HALFVEC,
     SCHEMA,
-    SEARCH_PATH,
+    SETTINGS,
     Connection,
     connected,
     place_of,
@@ -27,7 +29,7 @@ from kept.storage.postgres.connection import (
     translation,
 )
 
-LATEST = 2
+LATEST = 3
 CHANGE_WAIT_S = 30  # for a lock while the schema is changed or a role is let in
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer names, so that two of them could become one
 _LOCK = 0x6B657074  # of whoever changes the schema
@@ -40,8 +42,20 @@ class SchemaStep(Struct, frozen=True):
     text: str
 
     @property
+    def statements(self) -> list[str]:
+        """Return each statement on its own, as a sharded database needs it. No semicolon stands inside of one."""
+        return [statement for statement in re.sub(r"--[^\n]*", "", self.text).split(";") if statement.strip()]
+
+    @property
     def checksum(self) -> str:
         return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
+
+
+class SchemaChanges(Struct, frozen=True):
+    """Changes by a migration."""
+
+    steps: int
+    shut_out: list[str]  # roles that had rights and may not be let in to every project
 
 
 class DatabaseStatus(Struct, frozen=True):
@@ -55,6 +69,7 @@ class DatabaseStatus(Struct, frozen=True):
     is_standby: bool
     is_walled: bool  # every table has the wall of this program, and this role cannot get around it
     spaces: int | None  # None: this role may not see them all
+    makers: list[str] = []  # roles that could let themselves in, as CREATEROLE can before PostgreSQL 16
     crossings: list[str] | None = None  # tables of other projects that tied roles could read; None: not tried
 
 
@@ -65,26 +80,32 @@ def migrations() -> list[SchemaStep]:
     return [SchemaStep(int(name[:4]), (folder / name).read_text("utf-8")) for name in names]
 
 
-def initialise(url: str) -> int:
-    """Make the schema, or bring it up to date, and wall it off. Returns how many steps were made.
+def initialise(url: str, *, sharded: bool = False) -> SchemaChanges:
+    """Make the schema, or bring it up to date, and wall it off. Return how many steps were made, and who was shut out.
 
-    Call it as the owner of the database; that role may be another one than those that use it.
+    Call it as the owner of the database; that role may be another one than those that use it. `sharded`: spread the
+    tables over the workers of a Citus cluster; a database that is sharded stays so.
     """
     with _changing(url) as connection:
+        if sharded:
+            citus.check_can_distribute(connection, place_of(url))
         connection.execute(f"create schema if not exists {SCHEMA}")
         version = _version(connection)
         _check_known(version, place_of(url))
         steps = [step for step in migrations() if step.version > version]
         for step in steps:
-            connection.execute(sql.SQL(step.text))
-            connection.execute(
-                "insert into migrations (space, version, checksum, applied_at) values (0, %s, %s, now())",
-                (step.version, step.checksum),
-            )
-        walls.wall_off(connection)
+            _take(connection, step)
+        shut_out = walls.wall_off(connection, sharded=sharded)
         _add_halfvec(connection)
         walls.forget_values(connection)
-        return len(steps)
+        sharded = sharded or citus.copy_of_ties(connection) is not None
+        if sharded:
+            citus.distribute(connection)
+            walls.make_is_tied(connection)
+    if sharded:
+        with translated(place_of(url)), connected(url, autocommit=True) as connection:
+            walls.forget_values_of_shards(connection)
+    return SchemaChanges(len(steps), shut_out)
 
 
 def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> list[str]:
@@ -102,8 +123,21 @@ def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> list[s
         check_version(_version(connection), place_of(url))
         if connection.execute("select 1 from pg_roles where rolname = %s", (role,)).fetchone() is None:
             connection.execute(sql.SQL("create role {} login").format(sql.Identifier(role)))
+            walls.forget_ties(connection, role)
+        citus.share_role(connection, role)
         tied = walls.let_in(connection, role, [number for number, _ in spaces])
         return _names_of(connection, tied, dict(spaces))
+
+
+def _take(connection: Connection, step: SchemaStep) -> None:
+    for statement in step.statements:
+        connection.execute(sql.SQL(statement))
+    # The policy may name the owner of before; walls.py forces it again.
+    connection.execute("alter table migrations no force row level security")
+    connection.execute(
+        "insert into migrations (space, version, checksum, applied_at) values (0, %s, %s, now())",
+        (step.version, step.checksum),
+    )
 
 
 @contextmanager
@@ -113,7 +147,9 @@ def _changing(url: str) -> Iterator[Connection]:
     try:
         with connected(url) as connection, connection.transaction():
             # Not a schema that others may create in: their functions and operators could stand in for PostgreSQL's.
-            connection.execute(f"set local search_path = {SEARCH_PATH}")
+            for name, value in SETTINGS.items():
+                connection.execute(f"set local {name} = {value}")
+            citus.check_is_coordinator(connection, place)
             connection.execute(f"set local lock_timeout = '{CHANGE_WAIT_S}s'")
             connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             yield connection
@@ -133,7 +169,8 @@ def status(url: str) -> DatabaseStatus:
     """How the database is. Changes nothing."""
     place = place_of(url)
     with translated(place), connected(url) as connection:
-        connection.execute(f"set search_path = {SEARCH_PATH}")
+        for name, value in SETTINGS.items():
+            connection.execute(f"set {name} = {value}")
         facts: Any = connection.execute(
             "select current_setting('server_version'), current_user, pg_is_in_recovery(), rolsuper or rolbypassrls, "
             "rolsuper from pg_roles where rolname = current_user"
@@ -141,12 +178,18 @@ def status(url: str) -> DatabaseStatus:
         server, role, is_standby, bypasses, is_superuser = facts
         version = _version(connection)
         is_walled = bool(version) and not walls.open_tables(connection) and not bypasses
-        spaces: Any = connection.execute("select count(*) from heads").fetchone() if bypasses and version else None
+        n_spaces = _counted(connection) if bypasses and version else None
         tries = is_superuser and version == LATEST and not is_standby
         crossings = walls.crossings(connection) if tries else None
+        makers = [name for (name,) in connection.execute(_MAKERS).fetchall()]
         connection.rollback()
-        n_spaces = spaces[0] if spaces else None
-        return DatabaseStatus(place, server, role, version, LATEST, is_standby, is_walled, n_spaces, crossings)
+        return DatabaseStatus(place, server, role, version, LATEST, is_standby, is_walled, n_spaces, makers, crossings)
+
+
+def _counted(connection: Connection) -> int:
+    """Return the number of spaces."""
+    found: Any = connection.execute("select count(*) from heads").fetchone()
+    return int(found[0])
 
 
 ROLE_ASKED = f"""
@@ -164,11 +207,11 @@ def check_role(found: Sequence[Any], place: str) -> None:
     if bypasses:
         raise NotAllowed(
             "This role bypasses row-level security, so it would see every project.",
-            hint="Connect as another role: `kept database grant ROLE URL` makes one.",
+            hint="Connect as another role: `kept store database grant ROLE URL` makes one.",
         )
     if is_let_in is False:  # None: there is no schema yet
         raise NotAllowed(
-            f"The role {role} may not use {place}.", hint=f"Its owner can run `kept database grant {role} URL`."
+            f"The role {role} may not use {place}.", hint=f"Its owner can run `kept store database grant {role} URL`."
         )
 
 
@@ -178,7 +221,7 @@ def check_version(version: int, place: str) -> None:
     if 0 < version < LATEST:
         raise InvalidInput(
             f"{place} has schema {version}; this program needs {LATEST}.",
-            hint="Its owner runs `kept database migrate`.",
+            hint="Its owner runs `kept store database migrate`.",
         )
 
 
@@ -190,6 +233,12 @@ def _check_known(version: int, place: str) -> None:
         )
 
 
+_MAKERS = f"""
+    select rolname
+    from pg_roles
+    where rolcreaterole and not rolsuper and current_setting('server_version_num')::int < 160000
+      and oid not in (select nspowner from pg_namespace where nspname = '{SCHEMA}')
+    order by rolname"""
 _NEAR = """
     select a.atttypid
     from pg_attribute a

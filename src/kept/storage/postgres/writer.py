@@ -5,9 +5,11 @@ kept in step here. New rows are written together, at the next read or at the end
 Rule: nothing here begins or ends a transaction; storage.py does, while the head of the space is locked.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +19,7 @@ from kept import journal, vectors
 from kept.model import Conflict, Event, Memory, Record
 from kept.ports import Deadline, Stamp
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import AT_ONCE, Array, Connection, Rows, SpaceView, insert
+from kept.storage.postgres.connection import AT_ONCE, Array, Connection, Known, Rows, SpaceView, insert
 from kept.storage.postgres.index import IndexChanges, PostgresIndex, refresh_hot_words
 from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.postgres.reader import PostgresReader, pgvector
@@ -26,14 +28,17 @@ from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, block, prep
 from kept.storage.transaction import RecordWriter
 from kept.storage.weights import Chunks, Weights
 
-HEAD_COLUMNS = "name, tombstone_key, last_ids, last_event, last_hash, vector_model, turns"
+HEAD_COLUMNS = "name, tombstone_key, last_ids, last_event, last_hash, vector_model, turns, packed"
 _DROP_LINKS_TO_NOTHING = """
     delete from memory_links l
     where l.space = %(space)s and (l.memory_id = any(%(ids)s) or l.related_id = any(%(ids)s))
       and not (
         exists (select from memories m where m.space = %(space)s and m.id = l.memory_id)
         and exists (select from memories m where m.space = %(space)s and m.id = l.related_id))"""
-LAST_IDS, LAST_HASH, TURNS = 2, 4, 6  # their places in HEAD_COLUMNS
+LAST_IDS, LAST_HASH, VECTOR_MODEL, TURNS = 2, 4, 5, 6  # their places in HEAD_COLUMNS
+_READ = re.compile(r"\b(?:from|join) (\w+)")
+_WRITTEN = re.compile(r"\b(?:insert into|update|delete from) (\w+)")
+RECORDS = "records"  # the table of the small nouns: aliases, rejections, pauses
 _PAYLOADS = ("seq", "salt", "changed")
 _RECORDS = ("noun", "id", "name", "body")
 
@@ -48,6 +53,8 @@ class Head(Struct):
     last_hash: str
     vector_model: str | None
     turns: int
+    packed: int = 0  # memories below this id have postings
+    fence: str | None = None  # the note that says that the space was moved away, or is not whole yet
 
     def next_id(self, noun: str) -> int:
         """An id that was never given before."""
@@ -61,11 +68,25 @@ def head_of(columns: Sequence[Any]) -> Head:
     return Head(name, bytes(key), rows.decode_json(ids), *rest)
 
 
+@lru_cache(maxsize=512)
+def tables_read(sql: str) -> frozenset[str]:
+    """Return the tables that a statement reads."""
+    return frozenset(_READ.findall(sql))
+
+
+@lru_cache(maxsize=512)
+def tables_written(statement: str | bytes) -> frozenset[str]:
+    """Return the tables that a statement writes to. The values of an insertion can be long, and name none."""
+    return frozenset(_WRITTEN.findall(statement if isinstance(statement, str) else statement[:200].decode()))
+
+
 class TurnView(SpaceView):
     """The view of a turn to write, and its rows, all in one pipeline: only what reads waits for the server.
 
     New rows are gathered, and written before anything is read. It is the `Rows` of transaction.py.
     """
+
+    is_still = False
 
     def __init__(
         self,
@@ -76,12 +97,16 @@ class TurnView(SpaceView):
         salt: journal.Salt,
         head: Head,
         chunks: Chunks,
+        known: Known,
     ) -> None:
-        super().__init__(space, number, connection)
+        # The index is changed by every turn, so only rows of records are taken over.
+        records = {asked: found for asked, found in [*known.items()] if tables_read(asked[0]) == {RECORDS}}
+        super().__init__(space, number, connection, records)
         self.head = head
+        self.written: set[str] = set()  # the tables that this turn has written to
         self.chunks = chunks  # the weights that the last turn wrote, if nobody has written since
         self._memories: list[Memory] = []
-        self.changes = IndexChanges()
+        self.changes = IndexChanges(head.packed)
         self.journal = journal.Chain(stamp, salt, (head.last_event, head.last_hash))
         self.messages = PostgresMessages(self, self.changes, head.next_id)
 
@@ -89,7 +114,26 @@ class TurnView(SpaceView):
         self.flush()
         return super().fetch(sql, **values)
 
-    once = fetch  # a writer sees its own changes
+    def once(self, sql: str, *, guess: Rows = (), **values: Any) -> list[tuple[Any, ...]]:
+        """Rows of before count as long as this turn has not written to their tables."""
+        self.flush()
+        return super().once(sql, **values) if self._is_as_before(sql) else self.fetch(sql, **values)
+
+    def run(self, sql: str, **values: Any) -> None:
+        self.written |= tables_written(sql)
+        super().run(sql, **values)
+
+    def add(self, statement: bytes, values: Sequence[Any]) -> None:
+        self.written |= tables_written(statement)
+        super().add(statement, values)
+
+    def still_known(self) -> Known:
+        """Return the rows known of before that this turn has not changed."""
+        return {asked: found for asked, found in self.known.items() if self._is_as_before(asked[0])}
+
+    def _is_as_before(self, sql: str) -> bool:
+        """Return True for rows of records that this turn has not written."""
+        return tables_read(sql) == {RECORDS} and RECORDS not in self.written
 
     @block
     def until(self, deadline: Deadline | None) -> Iterator[None]:
@@ -99,7 +143,9 @@ class TurnView(SpaceView):
     def flush(self) -> None:
         """Write what waits."""
         self._send()
+        self.changes.write_lists(self)
         self.changes.write_sums(self, self.chunks)
+        self.changes.pack(self)
 
     def _send(self) -> None:
         memories, self._memories = self._memories, []
@@ -109,7 +155,6 @@ class TurnView(SpaceView):
             self.changes.add(memory, tokens)
         self.want_vectors([memory.id for memory in memories])
         self.messages.write()
-        self.changes.write_lists(self)
         self.write_events(self.journal.take())
 
     def write_events(self, events: Sequence[tuple[Event, bytes | None]]) -> None:
@@ -216,6 +261,9 @@ class TurnView(SpaceView):
             self.run(sql)
         else:
             self.run(f"{sql} and position(%(named)s in uids) > 0", named=f'"{beginning}')
+
+    def drop_receipts_of(self, numbers: Collection[int]) -> None:
+        self.run("delete from receipts where space = %(space)s and id = any(%(ids)s)", ids=[*numbers])
 
     def set_tombstone_key(self, key: bytes) -> None:
         self.head.tombstone_key = key

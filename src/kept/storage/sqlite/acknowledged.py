@@ -124,7 +124,9 @@ def check_not_emptied(path: Path) -> None:
         raise damaged(f"{path} (empty, although it has a WAL)")
     if has_been:
         newest = (
-            f"`kept restore {copies[-1]}` brings the newest backup back." if copies else "There is no backup of it."
+            f"`kept store restore {copies[-1]}` brings the newest backup back."
+            if copies
+            else "There is no backup of it."
         )
         raise Corrupt(
             f"{path} is empty, although memories were stored in it. Another program or a failing disk has emptied it.",

@@ -19,7 +19,7 @@ import apsw
 from kept import journal
 from kept.errors import Busy, Corrupt, KeptError, NotFound, StorageError
 from kept.model import SMALL_NOUNS
-from kept.ports import BackedUp, Stamp
+from kept.ports import BackupReport, Stamp
 from kept.storage.files import already_there, give_name, sync
 from kept.storage.lock import Turns
 from kept.storage.shared import random_hex, tombstone
@@ -55,7 +55,9 @@ def no_turn() -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: Callable[[], bool] = never) -> BackedUp:
+def back_up(
+    connection: apsw.Connection, target: Path, turn: Turn, is_stopped: Callable[[], bool] = never
+) -> BackupReport:
     """Copy the whole database into `target`. Raises NotAllowed when there is already a file of that name."""
     if target.exists():
         raise already_there(target)
@@ -74,7 +76,7 @@ def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: C
                 # What was erased since we looked must not survive in this backup. Nobody erases during our turn.
                 if part.exists() and erase.erasures(connection) == erasures:
                     give_name(part, target)
-                    return BackedUp(path=str(target), memories=memories, events=events, bytes=target.stat().st_size)
+                    return BackupReport(path=str(target), memories=memories, events=events, bytes=target.stat().st_size)
 
 
 def back_up_before_migration(connection: apsw.Connection, path: Path, version: int) -> None:
@@ -91,10 +93,10 @@ def back_up_before_migration(connection: apsw.Connection, path: Path, version: i
 def verify(path: Path) -> tuple[int, int]:
     """Memories and events of a backup. Raises Corrupt unless SQLite finds it whole and it is one of ours."""
     if not path.is_file():
-        raise NotFound(f"There is no backup {path}.", hint="`kept backup FILE` writes one.")
+        raise NotFound(f"There is no backup {path}.", hint="`kept store backup FILE` writes one.")
     with translated(path), opened(path, apsw.SQLITE_OPEN_READONLY) as copy:
         if copy.pragma("application_id") != schema.APPLICATION_ID:
-            raise Corrupt(f"{path} is not a backup made by kept.", hint="Give the file that `kept backup` wrote.")
+            raise Corrupt(f"{path} is not a backup made by kept.", hint="Give the file that `kept store backup` wrote.")
         if (verdict := copy.pragma("integrity_check")) != "ok":
             raise Corrupt(f"{path} is damaged ({str(verdict)[:80]}).", hint="Use another backup.")
         return (

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from kept import text
-from kept.model import Message, Session
+from kept.model import Message, SessionRecord
 from kept.ports import Deadline, FoundMessage, Period
 from kept.storage.messages import from_pack, to_pack
 from kept.storage.shared import damaged
@@ -34,10 +34,10 @@ class SqliteMessages:
     def __init__(self, view: View) -> None:
         self._view = view
 
-    def session(self, name: str) -> Session | None:
-        sql = f"{rows.select_sql(Session)} where name = ?"
+    def session(self, name: str) -> SessionRecord | None:
+        sql = f"{rows.select_sql(SessionRecord)} where name = ?"
         found = self._view.fetch(sql, (name,))
-        return rows.to_record(Session, found[0], self._view.space) if found else None
+        return rows.to_record(SessionRecord, found[0], self._view.space) if found else None
 
     def stored(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n > ? order by m.n limit ?"

@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 
 from kept.model import NOUNS, Event, Memory
-from kept.ports import LIVE, Foundation, R, SavedNote, Where
+from kept.ports import LIVE, EventHead, Foundation, R, SavedNote, Where
 from kept.storage.messages import MessageReader
 from kept.storage.ranking import IndexReader
 from kept.storage.shared import check_limit, tombstone
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.connection import View
-from kept.storage.sqlite.encoding import hex_blob, microseconds, moment, uid_blob
-from kept.storage.sqlite.index import SqliteIndex
+from kept.storage.sqlite.encoding import hex_blob, hex_text, microseconds, moment, uid_blob, uid_text
+from kept.storage.sqlite.index import SqliteIndex, counts
 from kept.storage.sqlite.messages import SqliteMessages
 from kept.storage.sqlite.vectors import VectorReading
 from kept.storage.weights import Weights
@@ -83,6 +83,8 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         return [rows.to_memory(row, self.space) for row in self.view.fetch(sql, tuple(values))]
 
     def count(self, where: Where = LIVE) -> int:
+        if where == LIVE:
+            return counts(self.view, "live")[0]  # kept up to date with each change: a count reads every row
         clauses, values = rows.clauses(where)
         sql = f"select count(*) from memories m where {' and '.join(clauses)}"
         return int(self.view.connection.execute(sql, tuple(values)).get)
@@ -114,6 +116,22 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
             limit ?"""
         values.append(-1 if limit is None else limit)
         return [rows.to_event(row) for row in self.view.fetch(sql, tuple(values))]
+
+    def event_heads(
+        self, *, after: int = 0, later_than: datetime | None = None, limit: int | None = None
+    ) -> list[EventHead]:
+        sql = """
+            select seq, "group", at, actor, action, subject
+            from events
+            where seq > ?1 and (?2 is null or at > ?2)
+            order by seq
+            limit ?3"""
+        since = None if later_than is None else microseconds(later_than)
+        found = self.view.fetch(sql, (after, since, -1 if limit is None else limit))
+        return [
+            EventHead(seq, hex_text(group) or "", moment(at), actor, action, uid_text(subject))
+            for seq, group, at, actor, action, subject in found
+        ]
 
     def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
         sql = """
@@ -182,6 +200,16 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
 
     def receipts_of(self, session: str | None, *, limit: int) -> list[SavedNote]:
         return self._receipts("?1 is null" if session is None else "session = ?1", (session, limit))
+
+    def sessions_told(self, *, limit: int) -> list[str]:
+        sql = """
+            select session
+            from receipts
+            where session is not null
+            group by session
+            order by max(id) desc
+            limit ?"""
+        return [str(session) for (session,) in self.view.fetch(sql, (limit,))]
 
     def _receipts(self, condition: str, values: tuple[Any, int]) -> list[SavedNote]:
         sql = f"select id, at, body, uids, session, checksum from receipts where {condition} order by id desc limit ?2"

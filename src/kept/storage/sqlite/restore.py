@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from kept.errors import Corrupt, InvalidInput, NotAllowed
-from kept.ports import Restored
+from kept.ports import RestoreReport
 from kept.storage.files import sync, unused
 from kept.storage.lock import Turns
 from kept.storage.shared import tombstone
@@ -41,7 +41,7 @@ class DamagedStore(Exception):
     """The store cannot be read, and the backup can. Never leaves the storage."""
 
 
-def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime) -> Restored:
+def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime) -> RestoreReport:
     """Replace the content of the store with that of the backup. Call it in this process's turn to write.
 
     Raises DamagedStore when a page of the store cannot be read: then `replace_damaged` can still replace the file.
@@ -61,7 +61,7 @@ def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer
 
 def _restore(
     store: apsw.Connection, copy: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime
-) -> Restored:
+) -> RestoreReport:
     is_empty = acknowledged.position_of(store) == acknowledged.Position()
     if not is_empty and not overwrite_newer:
         _check_nothing_is_lost(store, copy, path, source)
@@ -74,7 +74,7 @@ def _restore(
         job.step(-1)
     position = acknowledged.position_of(copy)
     acknowledged.note(path, path.stat().st_ino, position.event, position.message)
-    return Restored(
+    return RestoreReport(
         memories=int(copy.execute("select count(*) from memories").get),
         events=position.event,
         left_out=left_out,
@@ -82,7 +82,7 @@ def _restore(
     )
 
 
-def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now: datetime) -> Restored:
+def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now: datetime) -> RestoreReport:
     """Replace a file that cannot be read with a backup. The damaged file is kept beside it, unchanged."""
     turns = Turns(path.with_name(path.name + ".lock"))
     turns.take(wait_s)
@@ -104,7 +104,7 @@ def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now:
     finally:
         turns.end()
         turns.close()
-    return Restored(memories=memories, events=events, replaced=str(aside))
+    return RestoreReport(memories=memories, events=events, replaced=str(aside))
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def _staged(path: Path, source: Path, now: datetime) -> Iterator[Path]:
     """The backup, checked and brought up to date, in a file of its own beside the database."""
     backup.verify(source)
     if path.exists() and source.samefile(path):
-        raise InvalidInput(f"{source} is the database itself.", hint="Give the file that `kept backup` wrote.")
+        raise InvalidInput(f"{source} is the database itself.", hint="Give the file that `kept store backup` wrote.")
     with backup.under_another_name(backup.make_folder(path) / "restoring.db") as part:
         with translated(source), backup.opened(source, apsw.SQLITE_OPEN_READONLY) as original:
             version = schema.check_version(original, source)

@@ -26,9 +26,9 @@ from kept.model import (
     Pause,
     Record,
     Rejection,
-    Session,
+    SessionRecord,
     Source,
-    Task,
+    TaskRecord,
 )
 from kept.ports import Prepared, R, Where
 from kept.storage.shared import damaged as damaged
@@ -89,8 +89,8 @@ MEMORY_SELECT = ", ".join(f"m.{column}" for column in _STORED)
 _SMALL_TABLES: Mapping[type[Record], str] = {
     Conflict: "conflicts",
     Alias: "aliases",
-    Session: "sessions",
-    Task: "tasks",
+    SessionRecord: "sessions",
+    TaskRecord: "tasks",
     Pause: "pauses",
     Allowance: "allowances",
     CallGuard: "guards",

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotFound, StorageError
-from kept.ports import BackedUp, Restored, Scrubbed, Stamp
+from kept.ports import BackupReport, RestoreReport, Scrubbed, Stamp
 from kept.storage.files import is_read_only
 from kept.storage.lock import Turns, held
 from kept.storage.ranking import LOOK_EVERY
-from kept.storage.shared import WRITE_WAIT_S, block, random_hex
+from kept.storage.shared import MOVING, WRITE_WAIT_S, block, check_open, random_hex
 from kept.storage.sqlite import acknowledged, encoding, pages, reserve, schema
 from kept.storage.sqlite.acknowledged import backups_folder, daily_backups_of
 from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
@@ -56,6 +56,19 @@ def rare_verbs() -> ModuleType:
     from kept.storage.sqlite import rare  # as large as all that a recall loads
 
     return rare
+
+
+_MOVING = "select 1 from file_notes where name = ?"
+
+
+def _tidy(connection: apsw.Connection, transaction: "SqliteTransaction") -> None:
+    """Do the work on the index that a transaction has made due, inside it."""
+    if transaction.view.journal.has_passed(LOOK_EVERY):
+        refresh_hot_words(connection)
+    if transaction.view.n_stored >= MANY:
+        merge(connection, transaction.view.n_stored)
+    if transaction.erased:
+        rare_verbs().erase.begin(connection, transaction.erased)
 
 
 class SqliteStorage:
@@ -138,8 +151,11 @@ class SqliteStorage:
         from kept.storage.sqlite.writer import SqliteTransaction, Tip  # a program that only asks needs none of it
 
         with AllOrNothing(connection):
-            tip = self._tip_of(connection) or Tip(None, {}, {})
+            left = self._tip_of(connection)
+            tip = Tip(None, {}, {}) if left is None else left
             transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights, tip)
+            if left is None:  # else the last turn has checked the fence, and no other connection has written since
+                check_open(transaction, stamp)
             if self._is_in_bulk:
                 with rare_verbs().erase.marking_only(connection):
                     yield transaction
@@ -147,15 +163,11 @@ class SqliteStorage:
             else:
                 yield transaction
                 transaction.flush()
-            if transaction.view.journal.has_passed(LOOK_EVERY):
-                refresh_hot_words(connection)
-            if transaction.view.n_stored >= MANY:
-                merge(connection, transaction.view.n_stored)
-            if transaction.erased:
-                rare_verbs().erase.begin(connection, transaction.erased)
+            _tidy(connection, transaction)
         if transaction.view.n_stored >= MANY or transaction.view.journal.has_passed(LOOK_EVERY):
             reserve.refill(self.path)  # in proportion to the store, which grows
-        self._left = (connection, connection.data_version(), transaction.view.tip)
+        if not stamp.passes_fence:  # such a turn may put up a fence, which the next one has to see
+            self._left = (connection, connection.data_version(), transaction.view.tip)
         if self._synchronous == "full":
             acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
 
@@ -182,7 +194,7 @@ class SqliteStorage:
             yield
 
     @block
-    def bookkeeping(self) -> Iterator[SqliteBookkeeping | None]:
+    def bookkeeping(self, *, passes_fence: bool = False) -> Iterator[SqliteBookkeeping | None]:
         self._pool.check_open()
         if self._is_read_only:
             yield None
@@ -206,7 +218,8 @@ class SqliteStorage:
                     with suppress(apsw.FullError), AllOrNothing(connection):
                         schema.check_version(connection, self.path)
                         version = connection.data_version()
-                        yield notes
+                        is_fenced = not passes_fence and connection.execute(_MOVING, (MOVING,)).fetchone() is not None
+                        yield None if is_fenced else notes
                     if version is not None and not notes.has_changed_memories:
                         self._unchanged.outlives(connection, version)
                 finally:  # if this fails, the pool does not take the connection back
@@ -241,20 +254,20 @@ class SqliteStorage:
         with self._turn(self._write_wait_s):
             return self._scrub()
 
-    def back_up(self, target: Path) -> BackedUp:
+    def back_up(self, target: Path) -> BackupReport:
         rare = rare_verbs()
         with translated(self.path), self._pool.borrow() as connection:
             schema.check_version(connection, self.path)
             turn = rare.backup.no_turn if self._is_read_only else lambda: self._turn(self._write_wait_s)
-            made: BackedUp = rare.backup.back_up(connection, target, turn)
+            made: BackupReport = rare.backup.back_up(connection, target, turn)
             if not self._is_read_only and target.resolve().parent != backups_folder(self.path).resolve():
                 with self._turn(self._write_wait_s), AllOrNothing(connection):
                     rare.erase.remember_backup(connection, target.resolve())
             return made
 
-    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> RestoreReport:
         restore, now = rare_verbs().restore, self._now()
-        restored: Restored
+        restored: RestoreReport
         try:
             with self._turn(self._write_wait_s), self._pool.borrow() as connection:
                 schema.check_version(connection, self.path)
@@ -375,13 +388,14 @@ class SqliteStorage:
                     schema.check_steps(connection, self.path)
                 elif self._must_exist:
                     raise NotFound(f"There is no store at {self.path} yet.")
+                if 0 < version < schema.LATEST and space is not None:  # another one's file is not upgraded
+                    self._check_space(schema.facts_of(connection, self.path), space)
                 if version < schema.LATEST:
                     self._migrate(connection)
                 self._check_nothing_is_lost(connection)
             facts = self._settle_facts(connection, space)
             found, self._created_at = facts["space"], datetime.fromisoformat(facts["created_at"])
-            if space is not None and space != found:
-                raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
+            self._check_space(facts, space)
             return found, bool(schema.pending_scrub(connection))
 
     def _read_facts(self, connection: apsw.Connection, space: str | None) -> dict[str, str]:
@@ -396,9 +410,18 @@ class SqliteStorage:
         schema.check_steps(connection, self.path)
         self._check_nothing_is_lost(connection)
         facts = schema.facts_of(connection, self.path)
-        if space is not None and space != facts["space"]:
-            raise InvalidInput(f"{self.path} holds the space {facts['space']}, not {space}.")
+        self._check_space(facts, space)
         return facts
+
+    def _check_space(self, facts: dict[str, str], space: str | None) -> None:
+        """Raise InvalidInput if the file is of another space than the one asked for. A new file is of none yet."""
+        found = facts.get("space", space)
+        if space is not None and space != found:
+            raise InvalidInput(
+                f"{self.path} holds the space {found}, not {space}. It was not changed.",
+                hint="Move the file back to the folder of its own project; `kept store merge FILE` then brings its "
+                "memories into another project.",
+            )
 
     def _scrub(self) -> Scrubbed:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""

@@ -5,7 +5,7 @@ at the next read or at the end: the full-text index takes many rows in one state
 Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -139,6 +139,9 @@ class PendingView(View):
 
     def drop_receipts(self, beginning: str | None = None) -> None:
         self.connection.execute("delete from receipts where ?1 is null or instr(uids, '\"' || ?1)", (beginning,))
+
+    def drop_receipts_of(self, numbers: Collection[int]) -> None:
+        self.connection.executemany("delete from receipts where id = ?", [(number,) for number in numbers])
 
     def write_events(self, events: Sequence[tuple[Event, bytes | None]]) -> None:
         insert_events(self.connection, events)

@@ -5,6 +5,7 @@ that an answer could come from is checked: pages, rows and events against their 
 against the journal (history.py). A check that was not made is reported.
 """
 
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -59,21 +60,27 @@ def _library() -> Iterator[Finding]:
         yield Finding("ok", "sqlite", f"SQLite {version}.")
 
 
+def _run(*words: str | Path) -> str:
+    """Return a hint with a command that works in any folder."""
+    return f"Run `{shlex.join(map(str, words))}`."
+
+
 def _permissions(path: Path) -> Iterator[Finding]:
     if sys.platform == "win32":
         return
     files = [path.with_name(path.name + suffix) for suffix in BESIDE]
-    readable = [file.name for file in files if file.exists() and file.stat().st_mode & 0o077]
+    readable = [file for file in files if file.exists() and file.stat().st_mode & 0o077]
     folder = path.parent
     mode = folder.stat().st_mode if folder.is_dir() else 0
     if readable:
-        message = f"Other users of this machine can read {', '.join(readable)}."
-        yield Finding("problem", "permissions", message, f"chmod 600 {' '.join(readable)}")
+        message = f"Other users of this machine can read {', '.join(file.name for file in readable)}."
+        yield Finding("problem", "permissions", message, _run("chmod", "600", *readable))
     if mode & 0o022 and not mode & 0o1000:  # in a folder with the sticky bit only the owner can replace a file
         message = f"Other users of this machine can replace {path.name}."
-        yield Finding("problem", "permissions", message, f"chmod go-w {folder}")
+        yield Finding("problem", "permissions", message, _run("chmod", "go-w", folder))
     elif mode & 0o077 and path.name == "kept.db":  # a home is private; a file that somebody carries about may lie open
-        yield Finding("note", "permissions", f"Other users of this machine can list {folder}.", f"chmod 700 {folder}")
+        message = f"Other users of this machine can list {folder}."
+        yield Finding("note", "permissions", message, _run("chmod", "700", folder))
     elif not readable:
         yield Finding("ok", "permissions", "Only you can read the file.")
 
@@ -106,7 +113,7 @@ def _disk(path: Path) -> Iterator[Finding]:
 def _backups(path: Path, now: datetime) -> Iterator[Finding]:
     made = [datetime.fromtimestamp(backup.stat().st_mtime, UTC) for backup in backups_of(path)]
     if not made:
-        yield Finding("note", "backups", "There is no backup yet.", "`kept backup FILE` writes one.")
+        yield Finding("note", "backups", "There is no backup yet.", "`kept store backup FILE` writes one.")
         return
     age = now - max(made)
     message = f"Backups: {len(made)}; days since the newest: {max(0, age.days)}."
@@ -285,7 +292,9 @@ def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
         return
     if pages.reserved_bytes(first_pages) != pages.BYTES:
         message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
-        yield Finding("note", CHECKSUMS, message, "Run `kept backup FILE`, then `kept restore FILE`, to add them.")
+        yield Finding(
+            "note", CHECKSUMS, message, "Run `kept store backup FILE`, then `kept store restore FILE`, to add them."
+        )
         return
     with held(checkup.path.with_name(f"{checkup.path.name}.lock"), _TURN_WAIT_S) as has_turn:
         if not has_turn:

@@ -68,7 +68,9 @@ def _backup_to_restore(path: Path, damaged: apsw.Connection | None) -> Iterator[
         return
     since = "It is empty." if found.last_change is None else f"Its last change is of {_minute(found.last_change)}."
     message = f"The newest good backup is {found.path}. {since} {_loss(path, damaged, found.progress)}"
-    yield Finding("note", "backups", message, f"`kept restore {found.path}` restores it and keeps the damaged file.")
+    yield Finding(
+        "note", "backups", message, f"`kept store restore {found.path}` restores it and keeps the damaged file."
+    )
 
 
 def _newest_first(path: Path, damaged: apsw.Connection | None) -> list[FoundBackup]:
