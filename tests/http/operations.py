@@ -34,6 +34,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "share": {"to": "writer", "action": "write", "query": "deploy Fridays diary canary"},
     "get": {"ref": "{ref}"},
     "list": {},
+    "find": {"words": "canary"},
     "history": {},
     "history.memory": {"ref": "{ref}"},
     "status": {},

@@ -5,7 +5,7 @@ import threading
 import urllib.request
 from pathlib import Path
 
-from tests.http.conftest import KEY, Server
+from tests.http.conftest import KEY, Server, serving
 
 HERE = "/api/v1/projects/here"
 
@@ -150,12 +150,22 @@ def test_what_another_process_writes_arrives_as_an_event(server: Server) -> None
 
         writer = threading.Thread(target=write)
         writer.start()
-        lines = [stream.readline().decode() for _ in range(4)]
+        lines = [stream.readline().decode() for _ in range(5)]
         writer.join()
+    assert "retry: 1000\n" in lines
     assert "event: remember\n" in lines
     data = next(json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: "))
     assert data["actor"] == "claude"
     assert "status page" not in json.dumps(data)
+
+
+def test_a_server_that_ends_brings_its_streams_to_an_end(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        request = urllib.request.Request(f"{server.address}{HERE}/events", headers={"Authorization": f"Bearer {KEY}"})
+        stream = urllib.request.urlopen(request, timeout=30)
+        assert stream.readline() == b": following\n"
+    with stream:
+        assert stream.read() == b"retry: 1000\n\n", "it is complete, and not cut off after a wait"
 
 
 def test_an_item_of_a_file_is_not_changed(server: Server) -> None:

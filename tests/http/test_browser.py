@@ -10,12 +10,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 import kept
 from kept.entrypoints.hook.folder import HookFolder
 from kept.memory import deliver
+from kept.model import Actor
 from tests.http.conftest import KEY, Server, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -38,6 +40,7 @@ def filled(server: Server) -> Server:
         memory.remember("We use Fastify for the gateway service.", kind="decision")
         session = memory.session("talk-1", agent="claude")
         session.append("user", "We decided to keep refresh tokens for 30 days, because the app cannot log in again.")
+        session.append("user", f"We decided to release from https://example.com/{'release' * 12}.")
         listener = deliver.Listener(session="talk-1", event="UserPromptSubmit")
         assert memory.deliveries.for_prompt("why do refresh tokens expire?", listener)
         session.finish()
@@ -237,17 +240,132 @@ def test_confirming_and_several_at_once_change_the_marked_rows_and_one_undo_take
     page.keyboard.press("j")
     before = state(many)
     assert page.get_by_text("3 selected").is_visible()
+    rows = page.locator(".row.marked")
+    assert all("selected" in row.inner_text() for row in rows.all()), "not by colour alone"
+    rows.first.locator("[data-mark]").click()
+    assert page.get_by_text("2 selected").is_visible()
+    page.locator("[data-mark]").nth(1).click()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
     page.keyboard.press("x")
     done(page, "3 memories are forgotten")
     assert changed(before, state(many)) == chosen
     page.keyboard.press("u")
-    done(page, "Undone: 3 memories")
+    done(page, "Undone: 3 archived memories are back")
     assert state(many) == before
     ref = ring(page)
     verified = many.get(f"/memories/{ref}")["verified_at"]
     page.keyboard.press("c")
     done(page, f"Memory {ref} is confirmed")
     assert many.get(f"/memories/{ref}")["verified_at"] != verified
+
+
+def test_u_takes_back_one_change_after_the_other_and_the_ring_goes_there(page: Any, many: Server) -> None:
+    open_view(page, many, "memories")
+    states, refs = [state(many)], []
+    for _ in range(3):
+        page.keyboard.press("j")
+        refs.append(ring(page))
+        page.keyboard.press("x")
+        done(page, f"Memory {refs[-1]} is forgotten")
+        states.append(state(many))
+    for ref, before in zip(reversed(refs), reversed(states[:-1]), strict=True):
+        page.keyboard.press("u")
+        done(page, f"Undone: memory {ref} is back.")
+        assert state(many) == before
+        assert ring(page) == ref
+    assert page.locator(".news").is_hidden(), "nothing new: it was this tab"
+    page.get_by_role("button", name="Redo").click()
+    done(page, "Done again")
+    assert state(many) == states[1]
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert state(many) == states[0]
+
+
+def test_an_unsaved_text_refuses_search_and_changes(page: Any, many: Server) -> None:
+    open_view(page, many, "memories")
+    page.keyboard.press("j")
+    ref = ring(page)
+    page.keyboard.press("e")
+    text = page.locator("textarea[name=content]")
+    text.fill("A text that is not saved yet.")
+    before = state(many)
+    page.keyboard.press("Escape")
+    for key in ("x", "+", "j"):
+        page.keyboard.press(key)
+        page.locator(".toast.error", has_text="Save or cancel your text first").wait_for()
+        page.evaluate("document.querySelector('.toasts').replaceChildren()")
+        assert ring(page) == ref
+    page.keyboard.press("/")
+    page.keyboard.type("tokens")
+    page.locator(".toast.error", has_text="Save or cancel your text first").wait_for()
+    assert state(many) == before
+    assert page.locator('[data-row][aria-current="true"]').get_attribute("data-ref") == ref
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_url("**q=tokens*")
+    shown = page.locator('[data-row][aria-current="true"]').get_attribute("data-ref")
+    page.locator(f'#detail [data-ref="{shown}"]').wait_for()
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    page.locator(f'[data-row][data-ref="{ref}"]').wait_for()
+    assert page.locator("[type=search]").first.input_value() == ""
+    assert "q=" not in page.url
+
+
+def test_after_erasing_the_place_is_kept_and_u_reverts_nothing_older(page: Any, many: Server) -> None:
+    open_view(page, many, "memories?q=queue")
+    page.keyboard.press("j")
+    page.keyboard.press("+")
+    done(page, "helped")
+    page.keyboard.press("j")
+    ref = ring(page)
+    page.locator("#detail details.more summary").click()
+    page.locator("#detail [name=sure]").check()
+    page.get_by_role("button", name="Erase for good").click()
+    done(page, "is erased")
+    assert "q=queue" in page.url
+    assert page.locator(f'[data-row][data-ref="{ref}"]').count() == 0
+    before = state(many)
+    page.keyboard.press("u")
+    page.locator(".toast", has_text="nothing to undo here").wait_for()
+    assert state(many) == before
+
+
+def test_a_past_day_is_read_only(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    day = (datetime.now(UTC) - timedelta(days=2)).date()
+    open_view(page, deciding, f"memories?as_of={day}")
+    page.get_by_text("to be read only").wait_for()
+    page.locator("[data-row]").first.focus()
+    before = state(deciding)
+    for key in ("x", "+", "p", "e"):
+        page.keyboard.press(key)
+        page.locator(".toast", has_text="Choose today to change something").wait_for()
+        page.evaluate("document.querySelector('.toasts').replaceChildren()")
+    assert state(deciding) == before
+    assert page.locator("#detail button").count() == 0
+    page.context.close()
+
+
+def test_a_refused_save_offers_the_stored_text(browser: Any, many: Server) -> None:
+    page = at_width(browser, many, 1440)
+    open_view(page, many, "memories")
+    page.keyboard.press("j")
+    ref = ring(page)
+    page.keyboard.press("e")
+    page.locator("textarea[name=content]").fill("My words about the queue.")
+    with many.memory() as memory:
+        memory.revise(ref, "Their words about the queue.")
+    page.keyboard.press("Control+Enter")
+    page.locator(".toast.error", has_text="changed in the meantime").wait_for()
+    page.get_by_role("button", name="Show the stored text").click()
+    page.locator("[data-stored]", has_text="Their words about the queue.").wait_for()
+    page.get_by_role("button", name="Save mine anyway").click()
+    done(page, "revised")
+    assert state(many)[ref][0] == "My words about the queue."
+    page.context.close()
 
 
 def test_a_new_memory_waits_in_a_button_and_never_moves_the_selection(page: Any, many: Server) -> None:
@@ -274,6 +392,9 @@ def test_a_new_memory_waits_in_a_button_and_never_moves_the_selection(page: Any,
     page.get_by_text("The beta release goes out on Tuesdays.").first.wait_for()
     assert ring(page) == at
     assert page.locator(f'[data-row][data-ref="{fresh}"]').count() == 1
+    with many.memory() as memory:
+        memory.reviews.apply([f"keep:{fresh}"])
+    page.get_by_role("button", name="1 changed").wait_for(timeout=15_000)
 
 
 def test_choosing_a_row_replaces_the_detail_alone_and_the_place_survives(page: Any, many: Server) -> None:
@@ -343,6 +464,24 @@ def test_a_refused_save_keeps_the_text_with_and_without_scripts(browser: Any, ma
         assert page.locator("textarea[name=content]").input_value() == "Typed for a long time."
         assert page.locator("textarea[name=content]").is_visible()
         page.context.close()
+
+
+def test_a_line_about_a_failure_can_be_closed_and_says_what_is_lost(browser: Any, many: Server) -> None:
+    page = at_width(browser, many, 390)
+    open_view(page, many, "memories")
+    page.context.route("**/do", lambda route: route.abort())
+    page.keyboard.press("j")
+    ring(page)
+    page.keyboard.press("p")
+    failed = page.locator(".toast.error")
+    assert failed.locator("p").inner_text() == "The server does not answer. Nothing was changed."
+    assert page.get_by_text("Offline", exact=True).is_visible()
+    page.keyboard.press("Escape")
+    failed.wait_for(state="detached")
+    page.keyboard.press("p")
+    failed.get_by_role("button", name="Close").click()
+    failed.wait_for(state="detached")
+    page.context.close()
 
 
 def test_a_restart_of_the_server_keeps_tabs_text_and_the_visit(browser: Any, tmp_path: Path) -> None:
@@ -424,24 +563,27 @@ def deciding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         memory.remember("The first build ran on Node 18.")
     HookFolder(folder / "home").prepare()
     HookFolder(folder / "home").note_failure({"agent": "claude-code", "event": "UserPromptSubmit"}, "the disk is full")
+    # Before the server runs: what an agent was given is not noted while another process writes.
+    quiet = {"actor": Actor(name="claude"), "settings": {"auto_upkeep": False}}
+    with kept.open(project=folder / "web-app", home=folder / "home", **quiet) as memory:
+        memory.session("noon")
+        for one in ("Mongo", "Redis", "Kafka"):
+            for said in ("use", "do not use"):
+                text = f"We {said} {one} for the {one.lower()} cache service."
+                memory.remember(text, kind="decision", session="noon")
+        session = memory.session("monday", agent="claude")
+        session.append("user", "Amounts are integers in cents, the ledger refuses floats.")
+        session.append("user", "For the file names we should take the customer number, not the name.")
+        session.append("user", "Retries are limited to 3 attempts, the carrier bans us otherwise.")
+        session.finish()
+        listener = deliver.Listener(session="tuesday", event="UserPromptSubmit")
+        for prompt in PROMPTS:
+            memory.deliveries.for_prompt(prompt, listener)
+        (folder / "web-app" / "notes.md").write_text("TODO: rotate the keys\n\nTODO: drop the old table\n")
+        memory.files.extract([folder / "web-app" / "notes.md"])
+        memory.task("KEYS", description="Rotate the keys")
+        memory.task("TABLE", description="Drop the old table")
     with serving(folder) as server:
-        with server.memory() as memory:
-            for one in ("Mongo", "Redis", "Kafka"):
-                for said in ("use", "do not use"):
-                    text = f"We {said} {one} for the {one.lower()} cache service."
-                    memory.remember(text, kind="decision", session="noon")
-            session = memory.session("monday", agent="claude")
-            session.append("user", "Amounts are integers in cents, the ledger refuses floats.")
-            session.append("user", "For the file names we should take the customer number, not the name.")
-            session.append("user", "Retries are limited to 3 attempts, the carrier bans us otherwise.")
-            session.finish()
-            listener = deliver.Listener(session="tuesday", event="UserPromptSubmit")
-            for prompt in PROMPTS:
-                memory.deliveries.for_prompt(prompt, listener)
-            (folder / "web-app" / "notes.md").write_text("TODO: rotate the keys\n\nTODO: drop the old table\n")
-            memory.files.extract([folder / "web-app" / "notes.md"])
-            memory.task("KEYS", description="Rotate the keys")
-            memory.task("TABLE", description="Drop the old table")
         yield server
 
 
@@ -453,7 +595,7 @@ def test_every_key_of_the_inbox_decides_about_the_row_with_the_ring(browser: Any
     assert number >= 3
     page.keyboard.press("j")
     page.keyboard.press("j")
-    for key in ("a", "1", "2", "3", "x"):
+    for key in ("a", "1", "2", "3"):
         before = state(deciding)
         ref = ring(page)
         decision = page.locator(f'[data-row][data-ref="{ref}"]').get_attribute("data-decision")
@@ -465,13 +607,17 @@ def test_every_key_of_the_inbox_decides_about_the_row_with_the_ring(browser: Any
         gone = {one for one in changed(before, after) if after[one][2] == "archived"}
         assert changed(before, after) <= pair, (key, decision)
         assert len(gone) == (0 if key == "3" else 1), key
-        if key == "x":
-            assert gone == {ref}
+        for one in gone:
+            done(page, f"Memory {one} is replaced by {(pair - gone).pop()}.")
         page.keyboard.press("u")
         done(page, "Undone")
         assert state(deciding) == before
-        page.locator(f'[data-row][data-ref="{ref}"]').focus()
+        assert ring(page) == ref, "the ring goes to what came back"
     before = state(deciding)
+    for key in ("c", "x"):
+        page.keyboard.press(key)
+        page.locator(".toast", has_text="keep one (1, 2) or both (3)").wait_for()
+        assert state(deciding) == before, "of two that contradict each other nothing else makes sense"
     page.keyboard.press("s")
     assert state(deciding) == before, "later changes nothing"
     if width > 800:
@@ -480,21 +626,168 @@ def test_every_key_of_the_inbox_decides_about_the_row_with_the_ring(browser: Any
     page.context.close()
 
 
+def test_enter_on_an_untouched_list_changes_nothing_and_what_is_left_open_stays(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "inbox?tab=conflict")
+    page.keyboard.press("j")
+    page.keyboard.press("3")
+    done(page, "Both are kept.")
+    open_view(page, deciding, "inbox?tab=judge")
+    before = state(deciding)
+    count = page.locator(".tabs [aria-current] .count")
+    number = int(count.inner_text())
+    page.locator("[data-row]").first.focus()
+    page.keyboard.press("Enter")
+    page.locator(".toast.error", has_text="Nothing is decided yet").wait_for()
+    assert state(deciding) == before
+    assert int(count.inner_text()) == number
+    page.keyboard.press("d")
+    page.keyboard.press("Enter")
+    done(page, "still open")
+    assert int(count.inner_text()) == number - 1
+    assert page.locator('[data-row][aria-current="true"]').get_attribute("data-n") == "1", "the first of the next list"
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert state(deciding) == before, "the settling, and nothing before it"
+    page.keyboard.press("u")
+    page.locator(".toast p", has_text="Undone").wait_for()
+    page.keyboard.press("u")
+    page.locator(".toast", has_text="nothing to undo here").wait_for()
+    page.context.close()
+
+
+def test_the_last_decision_leaves_an_empty_inbox_and_u_brings_it_back(browser: Any, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            memory.remember("We use Mongo for the cache service.", kind="decision")
+            memory.remember("We do not use Mongo for the cache service.", kind="decision")
+        page = signed_in(browser, server, viewport={"width": 1440, "height": 900})
+        open_view(page, server, "inbox")
+        page.locator("[data-row]").first.focus()
+        page.keyboard.press("3")
+        done(page, "Both are kept.")
+        page.get_by_text("Nothing to decide").wait_for()
+        page.keyboard.press("u")
+        done(page, "Undone")
+        page.locator("[data-row]").first.wait_for()
+        page.context.close()
+
+
+def test_marks_and_texts_of_a_list_to_judge_survive_a_refresh_and_leaving_warns(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "inbox?tab=judge")
+    page.keyboard.press("d")
+    page.keyboard.press("e")
+    page.keyboard.type(" This was added.")
+    page.keyboard.press("Escape")
+    with deciding.memory() as memory:
+        other = memory.remember("The parcel service is told at noon.").ref
+    page.get_by_role("button", name="1 new").wait_for(timeout=30_000)
+    page.keyboard.press(".")
+    page.locator(".news").wait_for(state="hidden")
+    typed = page.locator("textarea[name=text]").nth(1)
+    assert typed.input_value().endswith("This was added."), "with the cursor at the end"
+    sent = page.evaluate(
+        "[...new FormData(document.querySelector('.judging'))].filter(([name]) => /^decision/.test(name))"
+    )
+    assert next(value for _, value in sent) == "drop"
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    with page.expect_event("dialog"):
+        page.locator(".nav a").first.click()
+    assert asked == ["beforeunload"]
+    assert typed.input_value().endswith("This was added.")
+    with deciding.memory() as memory:
+        memory.erase(str(other))
+    page.context.close()
+
+
 def test_several_decisions_are_one_change_with_one_undo(browser: Any, deciding: Server) -> None:
     page = at_width(browser, deciding, 1024)
     open_view(page, deciding, "inbox?tab=conflict")
     number = int(page.locator(".tabs [aria-current] .count").inner_text())
     assert number == page.locator("[data-row]").count()
+    second = page.locator("[data-row]").nth(1)
+    was = second.bounding_box()
     page.keyboard.press("Space")
+    page.locator("[data-batch]").wait_for()
+    assert second.bounding_box() == was, "the buttons for several move no row away from the pointer"
     page.keyboard.press("j")
     page.keyboard.press("Space")
     before = state(deciding)
-    page.keyboard.press("a")
+    page.keyboard.down("a")
     done(page, "2 memories are")
+    page.keyboard.down("a")
+    page.keyboard.up("a")
     assert int(page.locator(".tabs [aria-current] .count").inner_text()) == number - 2
     page.keyboard.press("u")
     done(page, "Undone")
     assert state(deciding) == before
+    page.context.close()
+
+
+def test_a_star_selects_all_rows_and_a_number_decides_about_them_and_a_bracket_leads_to_the_next_tab(
+    browser: Any, deciding: Server
+) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "inbox?tab=conflict")
+    listed = {row.get_attribute("data-ref") for row in page.locator("[data-row]").all()}
+    assert len(listed) == 3
+    before = state(deciding)
+    page.keyboard.press("*")
+    page.get_by_text("3 selected").wait_for()
+    page.keyboard.press("2")
+    done(page, "3 memories are")
+    after = state(deciding)
+    assert {ref for ref in changed(before, after) if after[ref][2] == "archived"} == listed
+    page.get_by_role("link", name="Go on with To judge").wait_for()
+    page.keyboard.press("]")
+    page.wait_for_url("**tab=judge*")
+    listening(page)
+    page.keyboard.press("u")
+    done(page, "Undone")
+    assert state(deciding) == before
+    page.context.close()
+
+
+def test_on_a_phone_the_last_decision_of_a_tab_leads_on_to_the_next(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 390)
+    open_view(page, deciding, "inbox?tab=conflict")
+    before = state(deciding)
+    number = page.locator("[data-row]").count()
+    page.locator("[data-row]").first.click()
+    for _ in range(number):
+        assert page.locator(".tabs").is_hidden(), "one decision fills the screen"
+        page.locator("#detail [data-ref]").first.wait_for()
+        both = page.get_by_role("button", name="Keep both")
+        both.click()
+        done(page, "Both are kept.")
+        page.locator(".toast").evaluate("toast => toast.remove()")
+        if both.is_visible():  # the second half of a double click decides about nothing more
+            both.hover()
+            page.mouse.down(click_count=2)
+            page.mouse.up(click_count=2)
+    for _ in range(2):
+        page.get_by_role("link", name="Go on with To judge").wait_for()
+        page.reload()
+    listening(page)
+    for _ in range(number):
+        page.keyboard.press("u")
+        done(page, "Undone")
+        page.locator(".toast").evaluate("toast => toast.remove()")
+    assert state(deciding) == before
+    page.context.close()
+
+
+def test_a_finding_that_waits_for_a_judge_is_counted_once(browser: Any, deciding: Server) -> None:
+    with deciding.memory() as memory:
+        asked = {one.ref for one in memory.proposals().proposals}
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "inbox?tab=candidate")
+    assert asked
+    assert asked.isdisjoint(row.get_attribute("data-ref") for row in page.locator("[data-row]").all())
+    due, counts = page.locator(".nav .count.due").first, page.locator(".tabs .count")
+    assert int(due.inner_text().split()[0]) == sum(map(int, counts.all_inner_texts()))
     page.context.close()
 
 
@@ -528,7 +821,8 @@ def test_the_findings_of_a_session_are_judged_with_one_key_each(browser: Any, de
 
 def test_w_marks_a_finding_as_wrong_and_shift_a_keeps_all_that_are_open(browser: Any, deciding: Server) -> None:
     with deciding.memory() as memory:
-        listed = memory.proposals().proposals
+        asked = memory.proposals()
+        listed = asked.proposals
     page = at_width(browser, deciding, 1440)
     open_view(page, deciding, "inbox?tab=judge")
     before = state(deciding)
@@ -542,11 +836,43 @@ def test_w_marks_a_finding_as_wrong_and_shift_a_keeps_all_that_are_open(browser:
     after = state(deciding)
     assert after[listed[1].ref][2] == "archived"
     assert {after[one.ref][2] for one in (listed[0], *listed[2:])} == {"confirmed"}
-    assert changed(before, after) >= {one.ref for one in listed}
+    assert changed(before, after) == {one.ref for one in asked.statements}, "also the summary of their session"
     page.keyboard.press("u")
     done(page, "Undone")
     assert state(deciding) == before
     page.context.close()
+
+
+def test_what_was_stored_before_stays_unless_it_is_decided_by_itself(browser: Any, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            stored = memory.remember("Amounts are floats in euros, the ledger refuses integers.", kind="decision").ref
+            session = memory.session("monday", agent="claude")
+            session.append("user", "Amounts are integers in cents, the ledger refuses floats.")
+            session.append("user", "Retries are limited to 3 attempts, the carrier bans us otherwise.")
+            session.finish()
+            asked = memory.proposals()
+        beside = [one.ref for one in asked.statements if one.who == "stored before"]
+        assert beside == [str(stored)]
+        page = at_width(browser, server, 1440)
+        open_view(page, server, "inbox?tab=judge")
+        before = state(server)
+        page.get_by_role("button", name="Drop all that are open").click()
+        page.get_by_role("button", name="Settle this list").click()
+        done(page, "dropped")
+        assert before[beside[0]] == state(server)[beside[0]]
+        page.keyboard.press("u")
+        done(page, "Undone")
+        assert state(server) == before
+        page.locator("[data-row]").first.focus()
+        for _ in asked.proposals:
+            assert page.evaluate("document.activeElement.dataset.statement") != beside[0], "it is passed over"
+            page.keyboard.press("a")
+        page.keyboard.press("Enter")
+        done(page, f"{len(asked.proposals)} kept.")
+        assert "still open" not in page.locator(".toast p").inner_text(), "the summary waits for nobody"
+        assert before[beside[0]] == state(server)[beside[0]]
+        page.context.close()
 
 
 def test_shift_a_decides_the_same_for_all_of_a_session_and_for_nothing_else(browser: Any, deciding: Server) -> None:
@@ -580,9 +906,10 @@ def test_the_brackets_walk_through_what_a_session_was_given_and_r_asks_again(bro
         page.locator(".prompt h2", has_text=prompt).wait_for()
         listening(page)
     assert "was given: no memory that may be told fits it" in page.locator(".figure").inner_text()
-    page.keyboard.press("[")
+    page.locator("[data-swap=listed] [data-row]").last.click()
     page.locator(".prompt h2", has_text=PROMPTS[0]).wait_for()
     listening(page)
+    assert page.evaluate("scrollY") == 0, "the answer stands at the top"
     page.keyboard.press("r")
     page.locator("#now").wait_for()
     assert page.locator(".prompt h2").inner_text() == PROMPTS[0], "the same prompt again"
@@ -605,7 +932,7 @@ def test_the_keys_act_on_the_row_with_the_ring_in_the_first_view(browser: Any, d
     row = page.locator("summary[data-row]").nth(1)
     row.focus()
     ref = ring(page)
-    for key, place in {"p": 2, "+": 4, "-": 4}.items():
+    for key, place in {"p": 2, "+": 4, "-": 4, "x": 2}.items():
         before = state(deciding)
         page.keyboard.press(key)
         done(page, ref)
@@ -623,6 +950,11 @@ def test_the_keys_act_on_the_row_with_the_ring_in_the_first_view(browser: Any, d
     page.context.close()
 
 
+def _told_apart(about: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the fields of a record that a key can change."""
+    return tuple(about[name] for name in ("content", "kind", "status", "feedback", "importance"))
+
+
 def test_the_keys_of_knowledge_open_a_task_and_act_on_the_statement_with_the_ring(
     browser: Any, deciding: Server
 ) -> None:
@@ -636,15 +968,30 @@ def test_the_keys_of_knowledge_open_a_task_and_act_on_the_statement_with_the_rin
         assert f"task={name}" in page.url
     page.locator(".items [data-row]").nth(1).focus()
     ref = ring(page)
-    before = deciding.get(f"/memories/{ref}")
-    others = {one: deciding.get(f"/memories/{one}") for one in (str(int(ref) - 1), str(int(ref) + 1))}
-    page.keyboard.press("x")
-    done(page, ref)
-    assert page.locator(f'.items [data-ref="{ref}"]').count() == 0
-    page.keyboard.press("u")
-    done(page, "Undone")
-    assert deciding.get(f"/memories/{ref}")["status"] == before["status"]
-    assert {one: deciding.get(f"/memories/{one}") for one in others} == others
+
+    def items() -> dict[str, Any]:
+        """All memories and items, by ref: an item is a memory that a file states."""
+        with deciding.memory() as memory:
+            found = [one.ref for one in memory.look().items(limit=100)]
+        return {one: deciding.get(f"/memories/{one}?forgotten=true") for one in {*found, ref, *map(str, range(1, 12))}}
+
+    for key, field in {"p": "status", "+": "feedback", "-": "feedback", "x": "status"}.items():
+        before = items()
+        page.keyboard.press(key)
+        done(page, ref)
+        after = items()
+        assert {one for one in before if _told_apart(before[one]) != _told_apart(after[one])} == {ref}, key
+        assert before[ref][field] != after[ref][field], key
+        page.keyboard.press("u")
+        done(page, "Undone")
+        assert {one: _told_apart(about) for one, about in items().items()} == {
+            one: _told_apart(about) for one, about in before.items()
+        }, key
+        page.locator(f'.items [data-ref="{ref}"]').focus()
+    page.keyboard.press("e")
+    page.wait_for_url(f"**/memories?ref={ref}*")
+    page.locator("textarea[name=content]").wait_for()
+    assert page.locator("textarea[name=content]").input_value() == before[ref]["content"]
     page.context.close()
 
 
@@ -653,6 +1000,13 @@ def test_n_opens_the_form_for_a_new_memory_which_is_then_shown(page: Any, filled
     before = state(filled)
     page.keyboard.press("n")
     page.wait_for_url("**new=1*")
+    listening(page)
+    assert page.evaluate("document.activeElement.name") == "content"
+    assert page.locator("[data-row][aria-current]").count() == 0
+    page.keyboard.press("Escape")
+    page.keyboard.press("x")  # of no row: none is chosen while the form is open
+    assert page.locator(".toast").count() == 0
+    assert state(filled) == before
     page.locator("textarea[name=content]").fill("The mirror of the registry is asked first.")
     page.get_by_role("button", name="Keep this").click()
     page.locator("#detail .statement", has_text="The mirror of the registry").wait_for()
@@ -691,9 +1045,11 @@ def test_a_day_of_the_year_opens_its_journal(browser: Any, deciding: Server) -> 
     page.context.close()
 
 
-def test_stored_text_is_text(page: Any, filled: Server) -> None:
+def test_stored_text_is_text(browser: Any, filled: Server) -> None:
+    page = at_width(browser, filled, 1440)
     with filled.memory() as memory:
         ref = str(memory.remember(HOSTILE + " again", tags=["<b>x</b>"], files=["<i>y</i>.py"]).ref)
+        memory.remember("javascript:document.title='owned'", files=["javascript:document.title='owned'"])
         memory.task("EVIL", description=HOSTILE, acceptance_criteria=[HOSTILE]).add_reasoning(HOSTILE, "note")
         talk = memory.session("evil", agent="<u>claude</u>")
         talk.append("user", f"{HOSTILE} bidi")
@@ -701,9 +1057,13 @@ def test_stored_text_is_text(page: Any, filled: Server) -> None:
     paths = [*VIEWS.values(), f"memories?ref={ref}", "memories?new=1&tag=%3Cb%3E", "memories?as_of=2030-01-01"]
     paths += ["sessions?q=bidi", "sessions?session=evil", "knowledge?task=EVIL", "timeline?who=%3Cscript%3E"]
     paths += ["inbox?tab=judge", "inbox?tab=candidate", "saw?session=%3Cscript%3E"]
+    evil = quote('"><img src=x onerror="document.title=\'owned\'">')
+    paths += [f"memories?said={evil}&notice={evil}", f"memories?q={evil}", f"memories?status={evil}", f"nowhere/{evil}"]
+    paths += [f"saw?receipt={evil}", f"memories?ref={evil}", f"../{evil}/saw"]
     for path in paths:
         page.goto(f"{filled.address}/p/web-app/{path}")
         assert page.title() != "owned", path
+        assert page.locator("[href^='javascript:' i], [src^='javascript:' i]").count() == 0, path
         assert page.locator("main script, main [onerror], main b b, main td i").count() == 0, path
     open_view(page, filled, "memories?q=bidi")
     page.keyboard.press("j")  # the detail that a script puts in
@@ -718,6 +1078,24 @@ def test_stored_text_is_text(page: Any, filled: Server) -> None:
     page.keyboard.press("+")  # a toast about it
     done(page, "helped")
     assert page.title() != "owned"
+    page.evaluate(
+        """async ([csrf, text]) => {
+            const form = document.createElement("form");
+            form.method = "post";
+            form.action = document.body.dataset.root + "/do";
+            for (const [name, value] of Object.entries({ csrf, verb: "pin", ref: text })) {
+                const field = Object.assign(document.createElement("input"), { name, value });
+                form.append(field);
+            }
+            document.body.append(form);
+            form.requestSubmit();
+        }""",
+        [page.locator("[name=csrf]").first.input_value(), HOSTILE],
+    )
+    page.locator(".toast.error").wait_for()  # its text quotes the ref that was refused
+    assert page.locator(".toast img, .toast script").count() == 0
+    assert page.title() != "owned"
+    page.context.close()
 
 
 def test_a_foreign_page_and_a_forged_mark_change_nothing(page: Any, filled: Server) -> None:
@@ -778,6 +1156,7 @@ def test_a_phone_shows_the_project_and_its_switcher_and_no_keys(browser: Any, fi
     for view in VIEWS.values():
         page.goto(f"{filled.address}/p/web-app/{view}")
         assert page.locator("kbd:visible").count() == 0, view
+        assert page.get_by_text("lists them all").is_hidden(), "a sentence about keys without its keys"
         page.locator(".topbar summary").click()
         page.locator(".topbar").get_by_role("link", name="web-app").wait_for()
     page.context.close()

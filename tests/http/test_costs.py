@@ -1,7 +1,8 @@
 """What a view costs: the processor time of the server, measured in recalls of the same project."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,7 @@ from kept.entrypoints.http.server import ServeOptions, make_app
 from kept.memory import deliver
 
 MEMORIES, SESSIONS = 2_000, 40
-MOST_RECALLS = 6.0
-DEARER = {"saw": 12.0}  # it reads each memory of its text by itself
+MOST_RECALLS = 3.0
 QUESTION = "retries of the ledger queue"
 VIEWS = (
     *("saw", "memories", "memories?q=ledger+queue", "memories?order=used", "inbox", "inbox?tab=judge", "timeline"),
@@ -46,20 +46,20 @@ def _said(number: int) -> str:
     return f"The {one} of the {other} keeps {third} number {number} for {number % 90 + 1} days, and retries it then."
 
 
-def cheapest_s(work: Callable[[], object], times: int) -> float:
-    """The least processor time of several runs, after one that fills caches: others on the machine only add to it."""
-    work()
-    taken = []
-    for _ in range(times):
-        begun = time.process_time()
+def least_s(works: Sequence[Callable[[], object]], times: int) -> list[float]:
+    """The least processor time of each work, in turns, after one that fills caches: a busy machine only adds to it."""
+    for work in works:
         work()
-        taken.append(time.process_time() - begun)
-    return min(taken)
+    taken: list[list[float]] = [[] for _ in works]
+    for _ in range(times):
+        for work, found in zip(works, taken, strict=True):
+            begun = time.process_time()
+            work()
+            found.append(time.process_time() - begun)
+    return [min(found) for found in taken]
 
 
 def test_no_view_costs_more_than_a_few_recalls(folder: Path) -> None:
-    with kept.open(project=folder / "web-app", home=folder / "home") as memory:
-        recall_s = cheapest_s(lambda: [memory.recall(QUESTION, limit=12) for _ in range(5)], 5) / 5
     options = ServeOptions(home=str(folder / "home"), project=str(folder / "web-app"), port=7399, key="k")
     app = make_app(options, Keys(folder / "home", "k", role="admin"))
     headers = {"Authorization": "Bearer k"}
@@ -68,8 +68,13 @@ def test_no_view_costs_more_than_a_few_recalls(folder: Path) -> None:
     def shown(view: str) -> None:
         assert browser.get(f"/p/here/{view}").status_code == 200
 
-    def cost(view: str) -> float:
-        return cheapest_s(lambda: shown(view), 4) / recall_s
-
-    dear = {view: round(recalls, 1) for view in VIEWS if (recalls := cost(view)) > DEARER.get(view, MOST_RECALLS)}
+    for view in VIEWS:
+        shown(view)  # the first look begins a review in the background, which the inbox waits for
+    dear = {}
+    with kept.open(project=folder / "web-app", home=folder / "home") as memory:
+        for view in VIEWS:
+            works = (lambda: memory.recall(QUESTION, limit=12), partial(shown, view))
+            recall_s, view_s = least_s(works, 10)
+            if view_s > MOST_RECALLS * recall_s:
+                dear[view] = round(view_s / recall_s, 1)
     assert dear == {}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kept.entrypoints.http.keys import Keys
 from tests.http.conftest import Answer, Server
 
 HERE = "/api/v1/projects/here"
@@ -182,3 +183,16 @@ def test_settings_and_checks_of_the_owner(server: Server) -> None:
     proposed = post(server, "/review/proposals", {"content": "Always sweep the hall on Saturdays."})
     assert proposed.status == 201
     assert proposed.json["memory"]["tier"] != "global"
+
+
+def test_a_token_of_an_admin_makes_a_project_and_other_tokens_make_none(server: Server) -> None:
+    keys = Keys(server.home)
+    admin, agent = keys.create("ann", role="admin", projects=()), keys.create("emil", role="project", projects=())
+    made = server.ask("POST", "/api/v1/projects", {"name": "billing"}, key=admin)
+    assert (made.status, made.json["name"]) == (201, "billing")
+    stored = server.ask("POST", "/api/v1/projects/billing/memories", {"content": "Invoices are in cents"}, key=admin)
+    assert stored.status == 201
+    assert "billing" in [one["name"] for one in server.ask("GET", "/api/v1/projects", key=admin).json["projects"]]
+    assert server.ask("POST", "/api/v1/projects", {"name": "billing"}, key=admin).status == 422
+    assert server.ask("POST", "/api/v1/projects", {"title": "x"}, key=admin).status == 422
+    assert server.ask("POST", "/api/v1/projects", {"name": "x"}, key=agent).status == 403

@@ -4,15 +4,17 @@ import importlib.util
 
 import pytest
 
+from tests.conftest import IS_LONG
 from tests.http.conftest import Server
 from tests.http.fuzz import fuzz
 
 
 @pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="needs schemathesis (pip install)")
 def test_no_made_up_request_breaks_the_server(server: Server) -> None:
-    number, found = fuzz(server, 5, phases="fuzzing", timeout_s=300)
+    examples = 5 if IS_LONG else 2
+    number, found = fuzz(server, examples, phases="fuzzing", timeout_s=300)
     assert found == ""
-    assert number > 300
+    assert number > 60 * examples
 
 
 @pytest.mark.slow

@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.entrypoints.web import draw, words
+from kept.entrypoints.web import changes, draw, saw, words
 from kept.memory import deliver
 from kept.memory.reasons import why_nothing
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.memory.sessions import open_session
-from kept.model import replace
+from kept.model import Actor, replace
 from kept.recall import Request
 from kept.recall.score import coverage_factor
 from tests.builders import START, context_of
 from tests.builders import memory as memory_of
 from tests.http.conftest import Answer, Server, serving
+from tests.speed import is_linear
 
 VIEWS = ("saw", "memories", "inbox", "timeline", "sessions", "knowledge", "health")
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> {{ 7 * 7 }}"
@@ -154,10 +155,27 @@ def test_a_stolen_or_forged_form_changes_nothing(filled: Server) -> None:
     assert filled.get(f"/memories/{fields['ref']}")["status"] != "archived"
 
 
+def test_a_search_without_a_live_hit_counts_the_archived_ones(filled: Server) -> None:
+    with filled.memory() as memory:
+        memory.reviews.apply([f"archive:{memory.remember('The quokka gateway is old.').ref}"])
+    html = page(filled, "/p/web-app/memories?q=quokka")
+    assert "1 archived memory contains these words" in unescape(html)
+    assert "status=archived" in html
+
+
+def test_a_past_day_has_no_form_that_changes_a_memory(filled: Server) -> None:
+    html = page(filled, "/p/web-app/memories?as_of=2030-01-01")
+    assert "to be read only" in html
+    assert 'value="forget"' not in html
+
+
 def test_a_decision_of_the_inbox_is_carried_out(filled: Server) -> None:
-    html = page(filled, "/p/web-app/inbox")
+    html = page(filled, "/p/web-app/inbox?tab=conflict")
     assert "These two contradict each other" in html
     assert "Keep both" in html
+    assert "Forget" not in html.partition('class="decide"')[2].partition("</article>")[0]
+    refs = re.findall(r"Edit (\d+)", html)
+    assert len(set(refs)) == 2, "each side has its own"
     assert "toast error" not in page(filled, location(post(filled, form(html, "decide"))))
 
 
@@ -181,6 +199,10 @@ def test_the_findings_of_a_session_are_settled_in_the_inbox_and_one_undo_brings_
 
         html = look()
         assert "Taken from a conversation" in html
+        counted = re.search(r'To judge <span class="count">(\d+)<', html)
+        assert counted is not None
+        rows_counted = html.count("data-n=") - html.count("(not counted)")
+        assert int(counted[1]) == rows_counted == len(asked.proposals), "the tab counts what the list shows"
         texts = [one.text for one in asked.statements]
         assert all(said.split(",")[0] in html for said in texts[:3])
         mark = re.search(r'name="csrf" value="([^"]*)"', html)
@@ -191,7 +213,9 @@ def test_the_findings_of_a_session_are_settled_in_the_inbox_and_one_undo_brings_
         ]
         decisions = ["drop" if "Retries" in one else "keep" for one in texts[:3]]
         rows = [*zip(decisions, rewritten, strict=True), *(("", one) for one in texts[3:])]
-        fields = hidden + [pair for chosen, said in rows for pair in (("decision", chosen), ("text", said))]
+        fields = hidden + [
+            pair for n, (chosen, said) in enumerate(rows, 1) for pair in ((f"decision-{n}", chosen), ("text", said))
+        ]
         done = look(location(send(fields, "/p/web-app/judge")))
         assert "1 kept, 1 rewritten, 1 dropped" in done
         assert "Taken from a conversation" not in done
@@ -294,7 +318,7 @@ def test_the_journal_has_one_line_for_each_action_with_its_object_and_filters(tm
         assert feed(server, "?who=nobody") == []
         today = f"{datetime.now().astimezone():%Y-%m-%d}"
         assert feed(server, f"?day={today}") == lines
-        assert feed(server, "?day=2020-01-01") == []
+        assert [feed(server, f"?day={day}") for day in ("0001-01-01", "2020-01-01", "9999-12-31")] == [[], [], []]
         with server.memory() as memory:
             for number in range(60):
                 memory.remember(f"The worker number {number} has its own queue.")
@@ -302,6 +326,14 @@ def test_the_journal_has_one_line_for_each_action_with_its_object_and_filters(tm
         older = re.search(r'href="([^"]*before=\d+[^"]*)"', first)
         assert older is not None
         assert any("replaced" in one for one in feed(server, "?" + older[1].partition("?")[2])), "every line is reached"
+        (server.project / "NOTES.md").write_text("TODO: rotate the keys of the mail service\n", "utf-8")
+        with server.memory() as memory:
+            memory.files.extract([server.project / "NOTES.md"])
+            memory.task(description="Move to Postgres")
+            memory.erase(refs[0])
+        newest = " ".join(feed(server)[:8])
+        for said in ("took 1 item from NOTES.md", "added the task “Move to Postgres”", "erased a memory"):
+            assert said in newest
 
 
 def test_a_session_on_the_timeline_ends_with_its_last_message_not_with_its_import(filled: Server) -> None:
@@ -313,9 +345,9 @@ def test_a_session_on_the_timeline_ends_with_its_last_message_not_with_its_impor
         imported.append("assistant", "It needs Node 22.", timestamp=began + timedelta(minutes=36))
         imported.finish()
     html = page(filled, "/p/web-app/timeline")
-    bar = re.search(r'<a[^>]*session=imported-talk.*?width="([\d.]+)%"', html, re.DOTALL)
+    bar = re.search(r'<a[^>]*session=imported-talk.*?width="([\d.]+%?)"', html, re.DOTALL)
     assert bar is not None
-    assert float(bar[1]) < 1  # of two weeks; 21 hours are 6
+    assert bar[1] == "8", "below 1 % of two weeks it is drawn 8 pixels wide; 21 hours would be 6 %"
 
 
 def test_the_bar_of_the_size_is_measured_against_the_limit(filled: Server) -> None:
@@ -325,12 +357,13 @@ def test_the_bar_of_the_size_is_measured_against_the_limit(filled: Server) -> No
     assert next(float(one) for one in re.findall(r'width="([\d.]+)%"', bar)) < 5
 
 
-def test_what_a_button_of_a_memory_does_is_written_on_it(filled: Server) -> None:
+def test_a_sign_without_words_has_a_name_and_a_title(filled: Server) -> None:
     html = page(filled, "/p/web-app/memories?q=Express+gateway").partition("<article")[2]
     for verb in ("reinforce", "demote"):
-        shown = re.search(rf'data-key-of="{verb}">.*?</svg>(.*?)<', html)
+        shown = re.search(rf'data-key-of="{verb}" aria-label="(.*?)" title="(.*?) \([+-]\)"', html)
         assert shown is not None
-        assert shown[1].strip() in ("It helped", "It was wrong")
+        assert shown[1] == shown[2]
+        assert shown[1] in ("It helped", "It was wrong")
 
 
 def test_an_item_of_a_file_is_found_by_type_and_deleted(filled: Server) -> None:
@@ -362,7 +395,8 @@ def test_health_shows_every_check_and_what_was_refused_and_redacted(filled: Serv
     assert "too short" in html
     assert ">email<" in html
     assert "Median" in html
-    assert "0 4 * * *" in html
+    assert "every day at 04:00" in html
+    assert "Pause Kept here" in html
 
 
 def test_the_tabs_of_the_inbox_have_true_counts_and_every_item_can_be_reached(tmp_path: Path) -> None:
@@ -402,6 +436,41 @@ def test_an_undo_belongs_to_the_change_that_it_names(filled: Server) -> None:
     assert ">Redo" in undone
 
 
+@pytest.mark.parametrize("verb", ["pin", "guard", "pause", "forget"])
+def test_a_change_that_changes_nothing_has_no_undo(verb: str) -> None:
+    with kept.open(":memory:", origin="user") as memory:
+        one = memory.remember("Never edit src/auth.py without a review.", kind="warning", files=["src/auth.py"])
+        asked = changes.Asked(verb=verb, refs=(one.ref or "",))
+        assert changes.carry_out(memory, asked).undo
+        assert not changes.carry_out(memory, asked).undo, "that would take back the first, or somebody else's"
+
+
+def test_a_memory_that_is_back_already_is_not_removed_by_an_undo() -> None:
+    with kept.open(":memory:") as memory:
+        ref = memory.remember("The nightly export writes parquet files.").ref or ""
+        assert not changes.carry_out(memory, changes.Asked(verb="restore", refs=(ref,))).undo
+
+
+def test_several_promotions_are_one_change_with_one_undo_and_one_redo(tmp_path: Path) -> None:
+    with kept.open(project=tmp_path, home=tmp_path / "home", actor=Actor(role="admin", name="user")) as memory:
+        said = ("I prefer tabs in all Go code.", "I prefer short commit messages.", "The lint job fails on imports.")
+        refs = [one.ref for one in memory.remember_many(said)]
+        decisions = (f"promote:{refs[0]}", f"promote:{refs[1]}", f"archive:{refs[2]}")
+        done = changes.carry_out(memory, changes.Asked(verb="decide", refs=decisions))
+        assert done.text == "3 memories are decided."
+        undone = changes.carry_out(memory, changes.Asked(verb="undo", fields={"event": done.undo}))
+        assert {one.ref for one in memory} == set(refs)
+        changes.carry_out(memory, changes.Asked(verb="undo", fields={"event": undone.undo}))
+        assert {one.ref for one in memory} == {"g1", "g2"}
+
+
+def test_a_new_memory_is_told_in_a_sentence() -> None:
+    with kept.open(":memory:") as memory:
+        asked = changes.Asked(verb="remember", fields={"content": "The staging cluster has three nodes."})
+        assert changes.carry_out(memory, asked).text == "Kept: memory 1 (fact)."
+        assert changes.carry_out(memory, asked).text == "Already kept: memory 1 is more important now (0.6)."
+
+
 def test_with_memories_and_no_receipts_the_first_view_shows_what_a_session_would_be_told(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         with server.memory() as memory:
@@ -434,7 +503,8 @@ def test_a_person_does_everything_to_a_memory_by_forms(tmp_path: Path) -> None:
         guarded = page(server, f"/p/web-app/memories?ref={one['ref']}")
         assert "End the guard" in guarded
         told = page(server, f"/p/web-app/erase?ref={one['ref']}")
-        assert "1 memories" in told
+        assert "<!doctype html>" in told
+        assert "no undo: 1 memory." in told
         unsure = page(server, location(post(server, form(guarded, "erase") | {"sure": ""})))
         assert "Not erased" in unsure
         post(server, form(guarded, "erase") | {"sure": "1"})
@@ -444,6 +514,76 @@ def test_a_person_does_everything_to_a_memory_by_forms(tmp_path: Path) -> None:
         post(server, form(page(server, "/p/web-app/memories"), "resume"))
         with server.memory() as memory:
             assert memory.pauses.status() is False
+
+
+def test_the_preview_of_an_erasure_is_a_page_with_links_and_json_for_scripts(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            said = "The signing key of the payment provider rotates on every first Monday."
+            ref = memory.remember(said).ref
+            quoting = memory.remember(f"Operators wrote down: {said} Nobody owns that yet.").ref
+        headers = {"Cookie": server.sign_in()}
+        path = f"/p/web-app/erase?ref={ref}"
+        html = server.ask("GET", path, key=None, headers=headers).body.decode()
+        assert "1 memory, 1 memory that quotes it" in html
+        assert f'<a href="/p/web-app/memories?ref={quoting}">' in html
+        told = server.ask("GET", path, key=None, headers=headers | {"Accept": "application/json"}).json
+        assert told["quoting"] == [quoting]
+
+
+def test_an_erased_sentence_is_no_title_any_more(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        said = "The founder is allergic to walnuts and hates balloons."
+        with server.memory() as memory:
+            session = memory.session("talk-9", agent="claude")
+            session.append("user", said)
+            session.finish()
+        assert "walnuts" in page(server, "/p/web-app/sessions")
+        with server.memory() as memory:
+            memory.erase("talk-9#1")
+        for view in ("sessions", "saw", "timeline", "inbox?tab=judge"):
+            assert "walnuts" not in page(server, f"/p/web-app/{view}")
+
+
+def test_an_edit_shows_tags_for_people_and_keeps_those_of_programs(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        with server.memory() as memory:
+            ref = memory.remember("Tokens are rotated by a job.", tags=["auth", "src/auth/tokens.py"]).ref
+        html = page(server, f"/p/web-app/memories?ref={ref}")
+        assert 'name="tags" value="auth"' in html
+        post(server, form(html, "revise") | {"content": "Tokens are rotated by a timer.", "tags": "auth, jobs"})
+        assert sorted(server.get(f"/memories/{ref}")["tags"]) == ["auth", "jobs", "src/auth/tokens.py"]
+
+
+def test_a_memory_that_just_missed_stands_there_once_with_the_reason_of_the_text() -> None:
+    why = {"match": 2.0}
+    miss = {"ref": "7", "why": why, "score": 2.0, "reason": "below the threshold"}
+    given = RecallReceipt(
+        receipt="r1",
+        kind="briefing",
+        at=START,
+        question=Request(query="x"),
+        misses=(miss, miss | {"ref": "8"}),
+        left_out=({"ref": "7", "reason": "already told in this session"}, {"ref": "9", "reason": "no room"}),
+    )
+    rows = saw._missed({}, given, draw.axis_of([why]), ())
+    assert [(row.ref, row.because) for row in rows] == [
+        ("7", "left out: already told in this session"),
+        ("8", "below the threshold"),
+        ("9", "left out: no room"),
+    ]
+
+
+def test_a_moment_is_as_short_as_it_is_clear() -> None:
+    now = datetime(2026, 11, 18, 12, 0).astimezone()
+    said = {
+        datetime(2026, 11, 18, 9, 12): "today 09:12",
+        datetime(2026, 11, 17, 10, 12): "yesterday 10:12",
+        datetime(2026, 11, 19, 4, 0): "tomorrow 04:00",
+        datetime(2026, 11, 9, 10, 12): "9 Nov, 10:12",
+        datetime(2025, 11, 9, 10, 12): "9 Nov 2025, 10:12",
+    }
+    assert {at: words.day(at.astimezone(), now) for at in said} == said
 
 
 def test_a_task_opens_with_its_criteria_notes_and_state(tmp_path: Path) -> None:
@@ -474,8 +614,16 @@ def test_as_of_a_day_the_page_shows_what_was_known_then(tmp_path: Path) -> None:
 def test_conversations_are_named_by_a_sentence_and_paths_are_no_tags() -> None:
     said = "<command-name>/init</command-name> Fix the login bug. It returns 401."
     assert words.title(said, 90) == "Fix the login bug."
+    opened = "<open-files>" + "src/app.py " * 2_000 + "</open-files>"
+    assert words.title(f"{opened} Fix it: a < b.", 90) == "Fix it: a < b."
+    assert words.title("# <b>Plan</c> <br/>A<!-- x --> plan", 90) == "Plan A plan"
     tags = ("auth", "src/app.py", "--force", "<b>", "node.js", "proposal", "app.py")
     assert words.tags(replace(memory_of("x"), tags=tags)) == ["auth"]
+
+
+@pytest.mark.parametrize("hostile", ["<a>", "<a", "<a ", "<", "</a>", "<a></b>", "< ", " ", "a", "<kept-memory>"])
+def test_a_hostile_message_is_named_in_linear_time(hostile: str) -> None:
+    assert is_linear(lambda said: words.title(said, 90), lambda n: f"x <{hostile * n}")
 
 
 def test_a_waterfall_ends_at_the_score_and_stays_on_its_axis() -> None:
@@ -526,7 +674,7 @@ def test_the_page_reads_coverage_back_as_the_score_has_it(coverage: float) -> No
 
 
 def test_one_reason_says_why_nothing_was_given() -> None:
-    asked = Explained(receipt="r1", at=START, question=Request(query="deploy", limit=5), words=("deploy",))
+    asked = RecallReceipt(receipt="r1", at=START, question=Request(query="deploy", limit=5), words=("deploy",))
     miss = {"ref": "4", "uid": "u", "score": 1.0, "why": {}, "matched": {}, "reason": "fits too little"}
     out = {"ref": "7", "reason": "it was said in this session"}
     assert str(why_nothing(asked)) == "no memory that may be told fits it"

@@ -93,7 +93,9 @@ def test_a_refused_request_is_a_page_that_says_why(server: Server) -> None:
     without = look(server, "/p/web-app/saw", Cookie="")
     assert without.status == 401
     html = shown(without)
-    assert "Open the address that kept serve printed in the terminal" in html
+    assert "printed the key in the terminal" in html
+    assert "401" not in html
+    assert "aria-invalid" not in html
     assert 'action="/sign-in"' in html
     assert "Go to the start page" not in html  # every page of this server would say the same
 

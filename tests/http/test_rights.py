@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -119,6 +120,34 @@ def test_an_admin_token_learns_no_path_of_the_server(filled: Server) -> None:
     assert any(str(filled.project) in path for path in paths), "the owner sees them"
 
 
+@pytest.mark.parametrize("path", ["do", "judge"])
+def test_an_error_of_a_form_tells_a_token_no_path_of_the_server(tmp_path: Path, path: str) -> None:
+    with serving(tmp_path) as server:
+        secret = token(server, "anna", "project", "web-app")
+        html = server.ask("GET", "/p/web-app/health", key=secret).body.decode()
+        csrf = html.partition('data-csrf="')[2].partition('"')[0]
+        store = next(server.home.glob("projects/*/kept.db"))
+        for file in (store, *store.parent.glob("kept.db-*")):
+            file.write_bytes(b"damaged" * 1_000)
+        fields = {"csrf": csrf, "verb": "pin", "ref": "1", "code": "1", "text": "x"}
+        sent = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.address}
+        sent |= {"Accept": "application/json"}
+        answer = server.ask("POST", f"/p/web-app/{path}", urlencode(fields).encode(), key=secret, headers=sent)
+        assert answer.json["is_error"]
+        assert "kept.db" in answer.json["text"]
+        assert str(tmp_path) not in answer.json["text"]
+
+
+@pytest.mark.parametrize("role", ["project", "admin"])
+def test_the_page_examines_the_stores_for_those_who_may_run_the_doctor(filled: Server, role: str) -> None:
+    secret = token(filled, f"eva-{role}", role, "web-app")
+    asked = filled.ask("POST", f"{HERE}/doctor", {}, key=secret).status
+    shown = filled.ask("GET", "/p/web-app/health", key=secret)
+    examined = filled.ask("GET", "/p/web-app/health?doctor=1", key=secret)
+    assert asked == examined.status == (200 if role == "admin" else 403)
+    assert (b"?doctor=1" in shown.body) == (role == "admin")
+
+
 @pytest.mark.parametrize("role", ["project", "admin"])
 @pytest.mark.parametrize("setting", sorted(SETTINGS_OF_FILES))
 def test_only_the_owner_changes_a_setting_that_names_files(filled: Server, role: str, setting: str) -> None:
@@ -132,6 +161,13 @@ def test_only_the_owner_changes_a_setting_that_names_files(filled: Server, role:
     assert [one.status for one in answers] == [403, 403]
     assert filled.ask("POST", f"{HERE}/slash", {"line": "/memory status"}).json == before
     assert not (filled.project / "other.md").exists()
+
+
+def test_a_slash_command_is_no_longer_than_a_question(filled: Server) -> None:
+    answer = filled.ask("POST", f"{HERE}/slash", {"line": f"/memory search {'deploy ' * 2_000}"})
+    assert answer.status == 422
+    assert "10,000" in answer.json["detail"]
+    assert filled.ask("POST", f"{HERE}/slash", {"line": "/memory search " + "deploy " * 1_400}).status == 200
 
 
 def test_settings_that_name_files_are_all_known() -> None:

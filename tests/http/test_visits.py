@@ -11,15 +11,27 @@ import urllib.request
 from collections.abc import Iterator
 from http.cookiejar import CookieJar
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kept.entrypoints.http.visits as visits_module
 from kept.entrypoints.http.guard import MOST_FAILURES, MOST_FORMS_OF_A_CLIENT
 from kept.entrypoints.http.keys import FILE, Keys, digest_of
-from kept.entrypoints.http.visits import CODE_LIFE_S, MOST_VISITS, NOTICE_LIFE_S, VISIT_LIFE_S, Visits
+from kept.entrypoints.http.visits import (
+    CODE_LIFE_S,
+    MOST_VISITS,
+    NOTICE_LIFE_S,
+    SEEN_EVERY_S,
+    VISIT_LIFE_S,
+    SavedVisits,
+    Visits,
+    sign_out,
+)
+from kept.entrypoints.http.visits import signed_in as signed_in_as_owner
 from tests.http.conftest import KEY, Answer, Server, free_port, serving
 from tests.http.test_guard import raw
 
@@ -87,6 +99,40 @@ def test_codes_visits_and_notices_end_by_the_clock() -> None:
     assert visits.find(f"kept_7333={value}") is not None, "each request counts"
     now[0] += VISIT_LIFE_S + 1
     assert visits.find(f"kept_7333={value}") is None
+
+
+def test_signing_out_ends_what_a_browser_follows_without_another_request(tmp_path: Path) -> None:
+    visits = Visits(7333, saved=SavedVisits(tmp_path, "own", "admin"))
+    id = digest_of(visits.begin("own"))
+    assert visits.is_open(id), "as a stream asks each second"
+    assert sign_out(tmp_path) == 1
+    assert not visits.is_open(id)
+
+
+@pytest.mark.parametrize("act", ["begin", "find", "end"])
+def test_a_server_that_writes_at_that_moment_does_not_undo_a_sign_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    now = [100.0]
+    visits = Visits(7333, lambda: now[0], saved=SavedVisits(tmp_path, "own", "admin"))
+    first, second = visits.begin("own"), visits.begin("own")
+    now[0] += SEEN_EVERY_S + 1
+    write, ended = visits_module.change_private_file, []
+
+    def delayed(*args: Any) -> None:  # the server has looked at the file, and waits for its lock
+        monkeypatch.setattr(visits_module, "change_private_file", write)
+        ended.append(sign_out(tmp_path))
+        write(*args)
+
+    monkeypatch.setattr(visits_module, "change_private_file", delayed)
+    {
+        "begin": lambda: visits.begin("own"),
+        "find": lambda: visits.find(f"kept_7333={first}"),
+        "end": lambda: visits.end(digest_of(second)),
+    }[act]()
+    assert ended == [2]
+    assert visits.find(f"kept_7333={first}") is None
+    assert signed_in_as_owner(tmp_path) == (act == "begin")
 
 
 def test_a_cookie_is_no_key_and_works_only_at_its_server(server: Server, other: Server) -> None:

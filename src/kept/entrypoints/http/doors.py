@@ -19,11 +19,11 @@ from fastapi import Depends, Path, Request
 
 from kept import access
 from kept.entrypoints.http.keys import OWNER, Key, is_in_database
-from kept.errors import Busy, InvalidInput, KeptError, NotFound
+from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import Project, open_projects
 from kept.memory.opening import open as open_memory
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.model import Actor, replace
 
 MOST_OPEN = 32
@@ -43,12 +43,17 @@ class Doors:
         self._opener = opener
         self._open: OrderedDict[tuple[Project, Key], Kept] = OrderedDict()
         self._found: dict[tuple[str, Key], tuple[Project, object]] = {}
+        self._listed: tuple[list[Project], object] | None = None
         self._guard = threading.Lock()
 
     def projects(self, key: Key) -> list[Project]:
         """The projects that the key opens. Raises NotAllowed for the key of a skill, before anything is opened."""
         access.check_home(key.actor())
-        return [one for one in open_projects(self._home).list_projects() if key.opens(one)]
+        projects = open_projects(self._home)
+        state = (_state_of(projects.home.registry), time.monotonic() // REMEMBERED_S)
+        if self._listed is None or self._listed[1] != state:
+            self._listed = (projects.list_projects(), state)
+        return [one for one in self._listed[0] if key.opens(one)]
 
     def memory(self, project: str, key: Key) -> Kept:
         """The project, opened for that key. Raises NotFound."""
@@ -66,6 +71,15 @@ class Doors:
         if gone is not None:
             gone.close()
         return memory
+
+    def add_project(self, name: str, key: Key) -> Project:
+        """Make a project. Raises NotAllowed unless the key is one of an admin for all projects."""
+        if key.role != "admin" or key.projects:
+            raise NotAllowed(
+                f"The key of {key.name} may not make projects.",
+                hint="Use a token of an admin for all projects: `kept token create NAME --admin`.",
+            )
+        return open_projects(self._home).add(name)
 
     def up_to_date(self, project: str, key: Key) -> Kept:
         """As `memory`, with the edits of MEMORY.md and tasks.json that people made since.
@@ -170,7 +184,7 @@ def sees_global(key: Key) -> bool:
     return key.role == "admin" or key.is_owner
 
 
-def shown_to(key: Key, given: Explained) -> Explained:
+def shown_to(key: Key, given: RecallReceipt) -> RecallReceipt:
     """Return what was asked and given, as this key may see it: only an admin sees what came from global memory.
 
     Without its global memories a receipt has no numbers that they shaped, and no words but those of the question and of
@@ -185,7 +199,12 @@ def shown_to(key: Key, given: Explained) -> Explained:
     return replace(kept, block=block, confidence=None, sections=tuple(map(_uncounted, kept.sections)))
 
 
-def _without_global(given: Explained) -> Explained:
+def refs_shown_to(key: Key, refs: Iterable[str]) -> list[str]:
+    """Return the refs that this key may know of."""
+    return [ref for ref in refs if sees_global(key) or not _GLOBAL.fullmatch(ref)]
+
+
+def _without_global(given: RecallReceipt) -> RecallReceipt:
     hits, misses = _of_project(given.hits), _of_project(given.misses)
     known = {word for line in (*hits, *misses) for word in line.get("matched") or {}}
     query = given.question.query.lower()
@@ -214,7 +233,7 @@ def _uncounted(section: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in section.items() if name != "tokens"}
 
 
-def told(memory: Kept, key: Key, session: str | None, *, limit: int) -> list[Explained]:
+def told(memory: Kept, key: Key, session: str | None, *, limit: int) -> list[RecallReceipt]:
     """What a session was given without asking, newest first, as this key may see it; None: everything noted."""
     return [shown_to(key, one) for one in memory.look().receipts(session, limit=limit)]
 

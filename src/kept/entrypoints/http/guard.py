@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from kept.entrypoints.http.keys import FILE, Key, Keys, digest_of
-from kept.entrypoints.http.problems import Draw, answer_problem, is_for_people, problems_as_pages
+from kept.entrypoints.http.problems import NEEDS_KEY, WRONG_KEY, Draw, answer_problem, is_for_people, problems_as_pages
 from kept.entrypoints.http.visits import Visit, Visits
 from kept.errors import KeptError, NotAllowed
 
@@ -213,7 +213,7 @@ class Guard:
             cookie = self._cookie(scope, self._visits.begin(digest_of(given)))
             await _redirect(send, cookie, to=form.get("next", ""))
         else:
-            await self._refuse(address, send, is_wrong=True, detail="That key opens nothing here.")
+            await self._refuse(address, send, is_wrong=True, detail=WRONG_KEY)
 
     def _close_oldest_form(self, address: str) -> None:
         """Make room for one more form. A browser sends its form at once, so only half forms ever wait here."""
@@ -228,7 +228,7 @@ class Guard:
         secure = "; Secure" if scope["scheme"] == "https" else ""
         return f"{self._visits.cookie}={value}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Strict{secure}"
 
-    async def _refuse(self, address: str, send: Send, *, is_wrong: bool, detail: str = "This needs a key.") -> None:
+    async def _refuse(self, address: str, send: Send, *, is_wrong: bool, detail: str = NEEDS_KEY) -> None:
         """Answer 401, or 429 where too many wrong keys came from. A cookie is never a wrong key: other servers on this
         host, and this one before its last start, leave theirs in the same browser.
         """

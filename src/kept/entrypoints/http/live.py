@@ -2,7 +2,7 @@
 
 Agents write from processes of their own, so the journal is asked for news every second; signals (B18) come from the
 verbs of this server. Rules: an event names what changed and never quotes it, so a client that may read the memory asks
-for it; and a stream ends when its key does.
+for it; and a stream ends when its key does, and when the server does.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from kept.model import Event, Signal
 router = APIRouter(prefix="/projects/{project}")
 EVERY_S = 1.0
 KEEP_ALIVE_S = 15.0
+RETRY_MS = 1_000  # browsers wait three seconds by themselves
 MOST_WAITING = 1_000
 MOST_AT_ONCE = 200
 MOST_STREAMS = 100  # of one key: each holds a connection, and there are a thousand of these
@@ -42,6 +43,7 @@ async def events(request: Request, memory: Opened, key: Asking) -> Response:
 
 async def _stream(request: Request, memory: Kept, key: Key, after: int | None) -> AsyncIterator[str]:
     is_current: Callable[[], bool] = request.state.is_current
+    is_ending: Callable[[], bool] = request.app.state.is_ending
     following: Counter[str] = request.app.state.following
     loop, waiting = asyncio.get_running_loop(), asyncio.Queue[Signal](MOST_WAITING)
 
@@ -57,9 +59,9 @@ async def _stream(request: Request, memory: Kept, key: Key, after: int | None) -
     try:
         last = await asyncio.to_thread(look.last_event) if after is None else after
         receipt = await asyncio.to_thread(look.last_receipt)
-        yield ": following\n\n"
+        yield f": following\nretry: {RETRY_MS}\n\n"
         silent = 0.0
-        while is_current() and not await request.is_disconnected():
+        while is_current() and not is_ending() and not await request.is_disconnected():
             news = await asyncio.to_thread(look.events, after=last, limit=MOST_AT_ONCE)
             for event in news:
                 last = event.seq

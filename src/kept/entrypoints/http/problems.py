@@ -14,6 +14,7 @@ from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, NotFound, Set
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Draw = Callable[[Mapping[str, Any], str], str]  # a problem document, and the address if it was to be read, as a page
 MEDIA_TYPE = "application/problem+json"
+NEEDS_KEY, WRONG_KEY = "This needs a key.", "That key opens nothing here."
 FOR_PROGRAMS = ("/api", "/mcp", "/metrics")
 _STATUS: tuple[tuple[type[KeptError], int], ...] = (
     (NotFound, 404),

@@ -14,7 +14,7 @@ from kept.entrypoints.http.keys import Key
 from kept.entrypoints.http.shapes import document
 from kept.errors import NotAllowed, SettingsError
 from kept.memory import Kept
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.memory.verbs.declare import A, AnyVerb, NotHere, Q, Verb
 from kept.model import Recalled, replace
 
@@ -53,9 +53,9 @@ class KeyedMemory:
 
     def _seen(self, answer: Any) -> Any:
         """Return the answer to a question, or the receipt of one, as the key may see it; anything else as it is."""
-        if isinstance(answer, Explained):
+        if isinstance(answer, RecallReceipt):
             answer = shown_to(self._key, answer)
-        if isinstance(answer, Explained | Recalled) and answer.degraded is not None:
+        if isinstance(answer, RecallReceipt | Recalled) and answer.degraded is not None:
             answer = replace(answer, degraded=self._without_model(answer.degraded))
         return answer
 

@@ -29,6 +29,7 @@ from kept.model import Conflict, Memory, replace
 
 MOST = 500  # of a page
 MAX_CHARS = {"path": 500, "query": 10_000, "body": 1_000_000}  # of a text, where its verb has no limit
+MOST_LINE_CHARS = 10_000  # of a slash command, as of a question
 LINES = "application/jsonl"
 CREATED = 201
 IN_PATH = re.compile(r"{(\w+)}")
@@ -333,13 +334,20 @@ def make_router() -> APIRouter:
     return router
 
 
-_LINE = schema_of((Argument(name="line", form="string", help="/memory search deploy", is_required=True),))
+_LINE = schema_of(
+    (Argument(name="line", form="string", help="/memory search deploy", is_required=True, longest=MOST_LINE_CHARS),)
+)
 
 
 def _slash(memory: Keyed, body: Body) -> Response:
     """Run a slash command, as typed into a chat."""
     if set(body) != {"line"} or not isinstance(body["line"], str):
         raise InvalidInput('slash takes the argument line, such as {"line": "/memory search deploy"}.')
+    if len(body["line"]) > MOST_LINE_CHARS:
+        raise InvalidInput(
+            f"line has {len(body['line']):,} characters; the limit is {MOST_LINE_CHARS:,}.",
+            hint="Longer texts go to the route of their verb, such as POST /memories.",
+        )
     return answer(slash.run(memory, body["line"]))
 
 

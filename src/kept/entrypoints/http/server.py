@@ -46,6 +46,7 @@ from kept.errors import InvalidInput, KeptError
 from kept.memory.files import item_document
 from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.memory.read import RecallScope
+from kept.memory.verbs.arguments import Argument, schema_of
 from kept.memory.verbs.recall import RECALL, Recall
 from kept.model import Recalled, Role
 
@@ -87,8 +88,10 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     samples: bool = False  # the home is a scratch one with sample data, and every page says so
 
 
-def make_app(options: ServeOptions, keys: Keys, visits: Visits | None = None) -> Callable[..., Any]:
-    """The whole application: verbs, page and guard."""
+def make_app(
+    options: ServeOptions, keys: Keys, visits: Visits | None = None, *, is_ending: Callable[[], bool] = lambda: False
+) -> Callable[..., Any]:
+    """Make the application: verbs, page and guard. Once `is_ending` returns True, open streams end."""
     visits = visits or Visits(options.port)
     doors = Doors(options.home, options.project)
     figures = Figures()
@@ -118,10 +121,11 @@ def make_app(options: ServeOptions, keys: Keys, visits: Visits | None = None) ->
     app.state.keys = keys
     app.state.visits = visits
     app.state.following = Counter()
+    app.state.is_ending = is_ending
     app.state.schedule = schedule
     app.state.figures = figures
-    app.state.activity = Activity()
-    app.state.overviews = Overviews()
+    app.state.activity = activity = Activity()
+    app.state.overviews = Overviews(activity)
     app.state.inboxes = Inboxes()
     app.state.shelves = Shelves()
     app.state.checkups = Checkups()
@@ -153,12 +157,28 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+_NAME = schema_of((Argument(name="name", form="string", help="The name of the project.", is_required=True),))
+
+
 def _add_front(app: FastAPI) -> None:
     @app.get(f"{API}/projects", responses=returns(None, "The projects that the key opens."))
     def projects(request: Request, key: Asking) -> Response:
         """List the projects."""
         found = request.app.state.doors.projects(key)
         return answer({"projects": [{"id": one.id, "name": one.name} for one in found]})
+
+    @app.post(
+        f"{API}/projects",
+        status_code=201,
+        responses=returns(None, "The new project."),
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _NAME}}}},
+    )
+    def new_project(request: Request, key: Asking, body: routes.Body) -> Response:
+        """Make a project. It takes the key of an admin for all projects."""
+        if set(body) != {"name"} or not isinstance(body["name"], str):
+            raise InvalidInput('A new project takes the argument name, such as {"name": "web-app"}.')
+        made = request.app.state.doors.add_project(body["name"], key)
+        return answer({"id": made.id, "name": made.name}, status=201)
 
     @app.get("/projects/{project}/knowledge", include_in_schema=False)
     def knowledge(memory: Opened, type: str | None = None) -> Response:
@@ -292,7 +312,7 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     visits = Visits(options.port, saved=saved)
     listening = _bound(options.host, options.port)
     config = uvicorn.Config(
-        make_app(options, keys, visits),
+        make_app(options, keys, visits, is_ending=lambda: server.should_exit),
         http=protocol_for(room),
         ws="none",
         proxy_headers=bool(options.proxies),
@@ -306,6 +326,7 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
         limit_concurrency=4 * MOST_WAITING,
         h11_max_incomplete_event_size=LOCAL_HEAD_BYTES if options.host in LOOPBACK else SHARED_HEAD_BYTES,
     )
+    server = uvicorn.Server(config)
     try:
         keys.tokens()  # upgrades an old file while no request waits
     except KeptError as error:
@@ -316,11 +337,12 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
         return f"http://{host}:{options.port}{ENTER}?code={visits.new_code(keys.own_digest)}"
 
     say(f"Kept is at {new_address()}")
-    say(f"That address works once, within {CODE_LIFE_S / 60:g} minutes. Later, sign in with this key: {keys.own}")
+    say(f"That address works once, within {CODE_LIFE_S / 60:g} minutes. Later, sign in with this key:")
+    say(keys.own)
     say("Stop it with Ctrl-C.")
     if open_browser is not None:
         open_browser(new_address())  # a second code: the list of processes shows it
-    uvicorn.Server(config).run(sockets=[listening])
+    server.run(sockets=[listening])
 
 
 def _checked(proxies: Sequence[str]) -> Sequence[str]:

@@ -11,7 +11,6 @@ import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,15 +90,22 @@ class SavedVisits:
         found = {one.id: (Visit(id=one.id, key_digest=self._digest(one.key)), one.seen) for one in saved.visits}
         return saved.secret, OrderedDict(sorted(found.items(), key=lambda one: one[1][1]))
 
-    def put(self, secret: str, visit: Visit, seen: float) -> None:
-        """Save one visit beside the others."""
+    def put(self, secret: str, visit: Visit, seen: float, *, is_new: bool) -> bool:
+        """Save a visit beside the others, unless it was known and has been ended. Returns False if the home cannot be
+        written.
+        """
         key = self._owner if visit.key_digest == self._own else visit.key_digest
         made = _SavedVisit(id=visit.id, key=key, seen=seen)
-        _change(self._home, secret, lambda visits: visits.update({visit.id: made}))
 
-    def drop(self, secret: str, id: str) -> None:
-        """Remove a visit."""
-        _change(self._home, secret, lambda visits: visits.pop(id, None))
+        def put(visits: dict[str, _SavedVisit]) -> None:
+            if is_new or visit.id in visits:
+                visits[visit.id] = made
+
+        return _change(self._home, secret, put)
+
+    def drop(self, secret: str, id: str) -> bool:
+        """Remove a visit. Returns False if the home cannot be written."""
+        return _change(self._home, secret, lambda visits: visits.pop(id, None))
 
     def _digest(self, key: str) -> str:
         return self._own if key == self._owner else key
@@ -123,8 +129,8 @@ def sign_out(home: Path) -> int:
     return len(ended)
 
 
-def _change(home: Path, secret: str, change: Callable[[dict[str, _SavedVisit]], object]) -> None:
-    """Change the saved visits. A home that cannot be written keeps none."""
+def _change(home: Path, secret: str, change: Callable[[dict[str, _SavedVisit]], object]) -> bool:
+    """Change the saved visits. Returns False if the home cannot be written: then it keeps none."""
 
     def changed() -> bytes:
         saved = _read(home / FILE)
@@ -132,8 +138,11 @@ def _change(home: Path, secret: str, change: Callable[[dict[str, _SavedVisit]], 
         change(visits)
         return msgspec.json.encode(_Saved(secret=saved.secret or secret, visits=tuple(visits.values())))
 
-    with suppress(OSError, KeptError):
+    try:
         change_private_file(home, FILE, LOCK, changed)
+    except (OSError, KeptError):
+        return False
+    return True
 
 
 def _read(file: Path) -> _Saved:
@@ -172,11 +181,17 @@ class Visits:
         )
         self.secret = secret or self.secret
 
-    def _save(self, visit: Visit) -> None:
+    def _save(self, visit: Visit, *, is_new: bool = False) -> None:
         if self._saved is not None:
-            self._saved.put(self.secret, visit, self._now())
+            self._wrote(is_saved=self._saved.put(self.secret, visit, self._now(), is_new=is_new))
             self._noted[visit.id] = self._now()
-            self._state = self._saved.state()
+
+    def _wrote(self, *, is_saved: bool) -> None:
+        """Read the file again at the next look, because another process may have ended visits just before. A file that
+        could not be written does not know ours, and is left alone until it changes.
+        """
+        assert self._saved is not None
+        self._state = None if is_saved else self._saved.state()
 
     def new_code(self, key_digest: str) -> str:
         """Make a code that begins one visit with this key, within CODE_LIFE_S."""
@@ -207,7 +222,7 @@ class Visits:
         visit = Visit(id=digest_of(value), key_digest=key_digest)
         self._follow()
         self._visits[visit.id] = (visit, self._now())
-        self._save(visit)
+        self._save(visit, is_new=True)
         if len(self._visits) > MOST_VISITS:  # the oldest of the key that has most: no key ends the visits of others
             keys = Counter(one.key_digest for one, _ in self._visits.values())
             greedy = max(keys, key=keys.__getitem__)
@@ -216,7 +231,6 @@ class Visits:
 
     def find(self, header: str) -> Visit | None:
         """The visit that a Cookie header names, or None. Cookies of other programs, in any form, do not matter."""
-        self._follow()
         for part in header.split(";"):
             name, _, value = part.partition("=")
             if name.strip() == self.cookie and self.is_open(found := digest_of(value.strip().strip('"'))):
@@ -230,6 +244,7 @@ class Visits:
 
     def is_open(self, id: str) -> bool:
         """Whether the visit of that id has begun and not ended."""
+        self._follow()
         known = self._visits.get(id)
         if known is not None and self._now() - known[1] > VISIT_LIFE_S:
             self.end(id)
@@ -238,8 +253,7 @@ class Visits:
     def end(self, id: str) -> None:
         """End a visit: its cookie opens nothing any more."""
         if self._visits.pop(id, None) is not None and self._saved is not None:
-            self._saved.drop(self.secret, id)
-            self._state = self._saved.state()
+            self._wrote(is_saved=self._saved.drop(self.secret, id))
 
     def leave_notice(self, text: str, *, mark: str, is_error: bool, **more: Any) -> str:
         """Keep a line for the next page of the one who has this mark, and return its id."""

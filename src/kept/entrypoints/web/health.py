@@ -11,12 +11,14 @@ from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Doors, Opened, told
 from kept.entrypoints.http.keys import Key
+from kept.entrypoints.http.rights import check, is_admin
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.activity import Activity, Counts, within
 from kept.entrypoints.web.rows import place_of
 from kept.entrypoints.web.shell import draw_page, now_of, root_of
 from kept.journal import UPKEEP
 from kept.memory import Kept
+from kept.memory.verbs.upkeep import DOCTOR
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 DAYS = 30
@@ -58,6 +60,8 @@ class Checkups:
 @router.get("/p/{project}/health")
 def health(request: Request, project: str, memory: Opened, key: Asking, doctor: bool = False) -> Response:
     """Whether everything is in order."""
+    if doctor:
+        check(key, DOCTOR, None)  # as the route of the verb does
     checkups: Checkups = request.app.state.checkups
     now = now_of(memory)
     status = checkups.remembered(memory, "status", memory.status) | {"paused": memory.pauses.status()}
@@ -75,9 +79,10 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
         verdict=_verdict(status, examined),
         checks=doors.without_paths(key, _checks(examined or ())),
         is_examined=examined is not None,
-        spaces=[_space(one) for one in doors.without_paths(key, status["spaces"])],
+        may_examine=is_admin(key),
+        spaces=[_space(one, now) for one in doors.without_paths(key, status["spaces"])],
         size=_size(memory, status["spaces"]),
-        recalls=checkups.remembered(memory, "recalls", lambda: _recalls(memory)),
+        recalls=checkups.remembered(memory, "recalls", lambda: _recalls(memory, now)),
         tallies=[
             ("Refused", "drafts that were not worth keeping", _tally(within(days, "refused:", last=DAYS, now=now))),
             ("Redacted", "secrets, never the value", _tally(within(days, "redacted:", last=DAYS, now=now))),
@@ -115,7 +120,7 @@ def _verdict(status: Mapping[str, Any], examined: Sequence[Any] | None) -> dict[
     if problems:
         return {"is_well": False, "title": words.counted(problems, "problem"), "about": about}
     if status["paused"]:
-        return {"is_well": False, "title": "Paused: nothing is captured or given", "about": "`kept on` ends it."}
+        return {"is_well": False, "title": "Paused: nothing is captured or given", "about": "`kept resume` ends it."}
     if failures:
         return {"is_well": False, "title": "Upkeep has failed", "about": "The log of the server says where."}
     title = "All is well" if examined is not None else "Nothing is known to be wrong"
@@ -142,10 +147,10 @@ def _checks(examined: Sequence[Any]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: ("problem", "note", "ok").index(one["level"]))
 
 
-def _space(status: Mapping[str, Any]) -> dict[str, Any]:
+def _space(status: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     counts = status["memories"]
     facts = [(name.capitalize(), f"{number:,}") for name, number in counts.items()]
-    facts += [("Events", f"{status.get('events', 0):,}"), ("Last change", words.day(status.get("last_change")))]
+    facts += [("Events", f"{status.get('events', 0):,}"), ("Last change", words.day(status.get("last_change"), now))]
     name = "Global memory" if status["space"] == "global" else "This project"
     place = f"{status.get('storage', '')} {status.get('place', '')}"
     line = f"{counts.get('live', 0):,} memories, {status.get('bytes', 0) / 1e6:.1f} MB, {status.get('storage', '')}"
@@ -166,21 +171,21 @@ def _size(memory: Kept, spaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _recalls(memory: Kept) -> dict[str, Any]:
+def _recalls(memory: Kept, now: datetime) -> dict[str, Any]:
     """Draw how long the last recalls took: in all, and in groups from the oldest to the newest."""
     found = memory.look().latencies(limit=RECALLS)
     if not found:
         return {"number": 0}
     times = [took for _, took in found]
     size = max(1, -(-len(found) // POINTS))
-    groups = [_group(found[start : start + size]) for start in range(0, len(found), size)]
+    groups = [_group(found[start : start + size], now) for start in range(0, len(found), size)]
     high = max(LIMIT_MS, *times)
     return {
         "number": len(found),
         "p50": _share(times, 0.5),
         "p95": _share(times, 0.95),
         "slowest": max(times),
-        "slowest_at": words.day(max(found, key=lambda one: one[1])[0]),
+        "slowest_at": words.day(max(found, key=lambda one: one[1])[0], now),
         "points": {
             "p50": draw.line([one.p50 for one in groups], low=LOWEST_MS, high=high),
             "p95": draw.line([one.p95 for one in groups], low=LOWEST_MS, high=high),
@@ -202,9 +207,9 @@ class RecallTimes(NamedTuple):
     p95: float
 
 
-def _group(found: Sequence[tuple[datetime, float]]) -> RecallTimes:
+def _group(found: Sequence[tuple[datetime, float]], now: datetime) -> RecallTimes:
     times = [took for _, took in found]
-    return RecallTimes(words.day(found[0][0]), len(found), _share(times, 0.5), _share(times, 0.95))
+    return RecallTimes(words.day(found[0][0], now), len(found), _share(times, 0.5), _share(times, 0.95))
 
 
 def _share(times: Sequence[float], share: float) -> float:
@@ -228,14 +233,21 @@ def _upkeep(
     work = _work_of_upkeep(counts, since=nights[0])
     ends = [one["upkeep"]["finished_at"] for one in status["spaces"] if one["upkeep"]["finished_at"]]
     return {
-        "line": memory.settings.prune_schedule,
+        "line": _schedule(memory.settings.prune_schedule),
         "next": words.hour(next_at),
-        "next_day": words.heading(next_at, now) if next_at <= now else words.day(next_at),
-        "finished": words.day(max(ends, default=None)),
+        "next_day": words.heading(next_at, now).replace("Tomorrow", "tomorrow").replace("Today", "today"),
+        "finished": words.day(max(ends, default=None), now),
         "nights": [night in work for night in nights],
         "worked": len(work.keys() & set(nights)),
         "done": sum(work.values(), Counter[str]()).most_common(8),
     }
+
+
+def _schedule(line: str) -> str:
+    """Return a daily time as people say it; any other schedule as it is written."""
+    minute, hour, *rest = line.split()
+    is_daily = rest == ["*", "*", "*"] and minute.isdecimal() and hour.isdecimal()
+    return f"every day at {int(hour):02}:{int(minute):02}" if is_daily else line
 
 
 def _work_of_upkeep(counts: Counts, *, since: date) -> dict[date, Counter[str]]:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -20,14 +21,17 @@ from msgspec.structs import replace
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.http.shapes import answer, etag_of
 from kept.entrypoints.web import words
+from kept.entrypoints.web.changes import BOTH
 from kept.entrypoints.web.rows import differing, place_of, said_in
+from kept.entrypoints.web.sessions import titles
 from kept.entrypoints.web.shelf import Shelf
 from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.errors import KeptError
 from kept.memory import Kept
-from kept.memory.judge_lists import JudgeList
+from kept.memory.judge_lists import STORED, JudgeList
 from kept.memory.reviews import ReviewFinding
-from kept.model import GLOBAL, KINDS, Memory, Session
+from kept.model import GLOBAL, KINDS, Memory, SessionRecord
+from kept.proposals import SETTLED
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 AT_ONCE = 3_000  # memories that are reviewed while a person waits: a third of a second
@@ -47,7 +51,6 @@ TABS: Mapping[TabName, str] = {
     "candidate": "Unconfirmed",
 }
 TABS_FIRST: TabName = "conflict"
-SIGNS = {"conflict": "swap", "duplicate": "copy", "global": "stack", "stale": "clock", "unused": "clock"}
 TITLES = {
     "global": "An agent proposes this for all projects",
     "conflict": "These two contradict each other",
@@ -56,6 +59,13 @@ TITLES = {
     "stale": "This was not needed for long",
     "unused": "This was never used",
     "irrelevant": "Recent conversations are about other things",
+}
+PLACES = {
+    "memories": ("memory", "memories"),
+    "memories that quote it": ("memory that quotes it", "memories that quote it"),
+    "conversations": ("conversation", "conversations"),
+    "tasks": ("task", "tasks"),
+    "receipts": ("receipt", "receipts"),
 }
 VERBS = {
     "keep": "Keep {ref}",
@@ -66,11 +76,11 @@ VERBS = {
 }
 
 
-class Reviewed(Struct, frozen=True, kw_only=True):
+class Reviewed(Struct, frozen=True, kw_only=True, dict=True):
     """What a review found, when, and at which event of the journal."""
 
     findings: Sequence[ReviewFinding] = ()
-    waiting: Sequence[tuple[Session, int]] = ()  # sessions that wait for a judge, with the number of their findings
+    waiting: Sequence[tuple[SessionRecord, int]] = ()  # for a judge, with the number of findings
     seq: int = -1
     at: float = 0.0
     is_under_way: bool = False
@@ -81,13 +91,17 @@ class Reviewed(Struct, frozen=True, kw_only=True):
 
     def numbers(self) -> dict[str, int]:
         """Return how many there are to decide, by tab."""
-        return {name: len(found) for name, found in self.by_tab().items()} | {JUDGE: self.n_to_judge}
+        return {name: len(found) for name, found in self.by_tab.items()} | {JUDGE: self.n_to_judge}
 
+    @cached_property  # there may be thousands, and every view counts them
     def by_tab(self) -> dict[str, list[ReviewFinding]]:
-        """Return the findings by their first reason."""
+        """Return the findings by their first reason. Those that wait for a judge are in that tab alone."""
+        sessions = {session.name for session, _ in self.waiting}
         found: dict[str, list[ReviewFinding]] = {}
         for one in self.findings:
-            found.setdefault(one.reasons[0], []).append(one)
+            is_asked = one.memory.source.session in sessions and SETTLED not in (one.memory.data or {})
+            if one.reasons[0] != "candidate" or not is_asked:
+                found.setdefault(one.reasons[0], []).append(one)
         return found
 
 
@@ -96,6 +110,7 @@ class Inboxes:
 
     def __init__(self) -> None:
         self._known: dict[Place, Reviewed] = {}
+        self._lists: dict[Place, tuple[tuple[str, int], JudgeList]] = {}
         self._running: set[Place] = set()
         self._guard = threading.Lock()
 
@@ -115,13 +130,21 @@ class Inboxes:
         left = tuple(one for one in known.findings if _is_open(shelf, one))
         return replace(known, findings=left, waiting=memory.look().waiting() if known.waiting else ())
 
+    def list_of(self, memory: Kept, session: str) -> JudgeList:
+        """Return the list of a session. It compares each finding with all memories, so the last one is remembered."""
+        place, state = place_of(memory), (session, memory.look().last_event())
+        known = self._lists.get(place)
+        if known is None or known[0] != state:
+            known = self._lists[place] = (state, memory.proposals(session))
+        return known[1]
+
     def known(self, memory: Kept) -> int:
         """Return how many decisions are known to be due; a first look at a small project begins a review."""
         place = place_of(memory)
         known = self._known.get(place)
         if known is None and (project := memory.look().project()).live <= AT_ONCE:
             self._begin(memory, place, project.last_event)
-        return 0 if known is None else len(known.findings) + known.n_to_judge
+        return 0 if known is None else sum(known.numbers().values())
 
     def _begin(self, memory: Kept, place: Place, seq: int) -> None:
         with self._guard:
@@ -168,7 +191,7 @@ def inbox(
     root = root_of(project)
     shelf: Shelf = request.app.state.shelves.of(memory)
     reviewed: Reviewed = request.app.state.inboxes.of(memory, shelf)
-    by_tab, numbers = reviewed.by_tab(), reviewed.numbers()
+    by_tab, numbers = reviewed.by_tab, reviewed.numbers()
     tab = tab or _first_tab(numbers)
     found = by_tab.get(tab, [])
     here = {"tab": tab, "page": page}
@@ -179,7 +202,7 @@ def inbox(
         return draw_detail(request, "decision.html", project, memory, one=_decision(memory, chosen, found), **about)
     listed = found[page * PAGE : (page + 1) * PAGE]
     chosen = chosen or next(iter(listed), None)
-    asked = _asked(memory, session, reviewed) if tab == JUDGE else None
+    asked = _asked(request, memory, session, reviewed) if tab == JUDGE else None
     return draw_page(
         request,
         "inbox",
@@ -189,22 +212,26 @@ def inbox(
         tabs=[(name, label, numbers.get(name, 0)) for name, label in TABS.items()],
         tab=tab,
         number=sum(numbers.values()),
-        rows=[_row(one, address(root, "inbox", **here, item=one.ref), one is chosen) for one in listed],
-        row_sign=SIGNS.get(tab, "check"),
+        rows=[_row(_plain(one), address(root, "inbox", **here, item=one.ref), one is chosen) for one in listed],
+        of_pairs=any(one.beside is not None for one in listed),
         is_under_way=reviewed.is_under_way,
-        is_chosen=bool(item),
+        is_chosen=bool(item and chosen),
         one=_decision(memory, chosen, found),
         asked=asked,
+        stored=STORED,
         waiting=reviewed.waiting,
+        titles=titles(request, memory, [one.name for one, _ in reviewed.waiting]) if tab == JUDGE else {},
         **_pages(root, tab, page, len(found)),
         **about,
     )
 
 
-def _asked(memory: Kept, session: str, reviewed: Reviewed) -> JudgeList:
-    """Return the list of a session, or of the first that waits; an empty one if none does."""
-    name = session or next((one.name for one, _ in reviewed.waiting), "")
-    return memory.proposals(name) if name else JudgeList()
+def _asked(request: Request, memory: Kept, session: str, reviewed: Reviewed) -> JudgeList:
+    """Return the list of a session, or of the first that waits if it has none; an empty one if none does."""
+    inboxes: Inboxes = request.app.state.inboxes
+    names = [session] if session else []
+    lists = (inboxes.list_of(memory, name) for name in [*names, *(one.name for one, _ in reviewed.waiting)])
+    return next((one for one in lists if one.statements), JudgeList())
 
 
 def _first_tab(numbers: Mapping[str, int]) -> TabName:
@@ -225,6 +252,11 @@ def _pages(root: str, tab: str, page: int, number: int) -> dict[str, str]:
     }
 
 
+def _plain(finding: ReviewFinding) -> ReviewFinding:
+    """Return a finding without the words of the command line in its reason."""
+    return replace(finding, detail=finding.detail.partition("; promote:")[0])
+
+
 def _row(one: ReviewFinding, link: str, is_current: bool) -> dict[str, Any]:
     proposed = one.proposed
     return {
@@ -238,12 +270,27 @@ def _row(one: ReviewFinding, link: str, is_current: bool) -> dict[str, Any]:
 
 
 @router.get("/p/{project}/erase")
-def erase_preview(memory: Opened, ref: Annotated[str, Query(max_length=200)]) -> Response:
-    """Count the places from which erasing a memory would remove its text."""
-    found = memory.look().erase_preview(ref)
-    places = ", ".join(f"{number:,} {place}" for place, number in found.items())
+def erase_preview(
+    request: Request, project: str, memory: Opened, key: Asking, ref: Annotated[str, Query(max_length=200)]
+) -> Response:
+    """Count the places from which erasing a memory would remove its text: a page, or JSON for who asks for it."""
+    found, quoting = memory.look().erase_preview(ref), memory.look().erase_quoting(ref)
+    places = ", ".join(words.counted(number, *PLACES[place]) for place, number in found.items())
     text = f"This would be erased for good, with no undo: {places or 'the memory'}."
-    return answer({"ref": ref, "found": found, "text": text})
+    if "application/json" in request.headers.get("accept", ""):
+        return answer({"ref": ref, "found": found, "quoting": quoting, "text": text})
+    return draw_page(
+        request,
+        "memories",
+        project,
+        memory,
+        key,
+        template="erase.html",
+        one=memory.get(ref, forgotten=True),
+        text=text,
+        quoting=[one for each in quoting if (one := memory.look().find(each, forgotten=True)) is not None],
+        back=address(root_of(project), "memories", ref=ref),
+    )
 
 
 def _choices(finding: ReviewFinding) -> list[tuple[str, str, str]]:
@@ -254,7 +301,7 @@ def _choices(finding: ReviewFinding) -> list[tuple[str, str, str]]:
     return [
         (f"Keep {one.ref}", f"supersede:{other.ref}={one.ref}", "1"),
         (f"Keep {other.ref}", f"supersede:{one.ref}={other.ref}", "2"),
-        ("Keep both", f"keep:{one.ref}", "3"),
+        ("Keep both", f"{BOTH}:{one.ref}", "3"),
     ]
 
 
@@ -275,7 +322,7 @@ def _decision(memory: Kept, finding: ReviewFinding | None, others: Sequence[Revi
         "sides": sides,
         "proposal": first,
         "choices": [choice for choice in choices if choice[1] != first[1]],
-        "why": _sentence(finding),
+        "why": _sentence(_plain(finding)),
         "memory": one,
         "etag": etag_of(one),
         "keys": {key: decision for _, decision, key in choices},
@@ -290,9 +337,10 @@ def _is_of_session(finding: ReviewFinding, session: str | None) -> bool:
 
 
 def _side(memory: Kept, one: Memory, other: Memory | None, *, is_proposed: bool) -> dict[str, Any]:
-    written = f"{words.day(one.created_at)}, by {words.who(one.source.agent or one.source.origin)}"
+    written = (one.created_at, f", by {words.who(one.source.agent or one.source.origin)}")
     return {
         "memory": one,
+        "etag": etag_of(one),
         "shown": one.content if other is None else differing(one.content, other.content),
         "is_proposed": is_proposed,
         "facts": [
@@ -317,7 +365,7 @@ def _why_it_wins(one: Memory, other: Memory) -> str:
 def _sentence(finding: ReviewFinding) -> str:
     """The reason, and what the proposal would do."""
     proposed, one, other = finding.proposed, finding.memory, finding.beside
-    why = finding.why[:1].upper() + finding.why[1:]
+    why = finding.detail[:1].upper() + finding.detail[1:]
     if proposed.action == "supersede" and other is not None:
         if finding.reasons[0] == "conflict":
             why = _why_it_wins(other, one)

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.web.shell import LAST, PAGE, address, draw_detail, draw_page, root_of, wants_detail
 from kept.memory import Kept
-from kept.model import Memory, Task, TaskState
+from kept.model import Memory, TaskRecord, TaskState
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 ItemTypeName = Literal["", "entity", "claim", "task", "decision", "note"]
@@ -63,7 +63,7 @@ def knowledge(
     )
 
 
-def _task(memory: Kept, tasks: Sequence[Task], name: str) -> dict[str, Any] | None:
+def _task(memory: Kept, tasks: Sequence[TaskRecord], name: str) -> dict[str, Any] | None:
     """Return a task with its notes and the memories that came of it; None if there is no such one."""
     found = next((one for one in tasks if one.name == name), None)
     if found is None:

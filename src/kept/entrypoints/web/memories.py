@@ -1,6 +1,6 @@
 """Memories: everything that contains some words, or a list with filters; and one memory with all that belongs to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Annotated, Any, Literal
 
@@ -13,19 +13,20 @@ from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.http.shapes import etag_of
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, find, found_in, plain, said_in, scored
-from kept.entrypoints.web.shelf import Shelf, marks_of, top_tags
+from kept.entrypoints.web.shelf import Shelf, top_tags
 from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.errors import KeptError
 from kept.memory import Kept
+from kept.memory.word_search import marks_of
 from kept.model import KINDS, Event, Memory, Recalled
 from kept.tables import by_kind
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 Status = Literal["", "candidate", "confirmed", "pinned", "archived", "forgotten"]
 TrustName = Literal["", "user", "teammate", "agent", "tool", "unknown"]
-OrderName = Literal["", "oldest", "used", "rated"]
+OrderName = Literal["", "newest", "oldest", "used", "rated"]
 STATUSES = ("confirmed", "candidate", "pinned", "archived", "forgotten")
-ORDERS = {"": "Newest first", "oldest": "Oldest first", "used": "Most used", "rated": "Best rated"}
+ORDERS = {"newest": "Newest first", "oldest": "Oldest first", "used": "Most used", "rated": "Best rated"}
 Name = Annotated[str, Query(max_length=200)]
 FILTER_NAMES = {"trust": "author", "as_of": "as of"}
 EVENTS, LINKS, TAGS = 30, 8, 12
@@ -62,17 +63,19 @@ def memories(
     answered = _answered(memory, q, filters, then)
     about: dict[str, Any] = {"back": address(root, "memories", **here, ref=ref), "kinds": KINDS}
     about["all_of_them"] = address(root, "memories", **here)
+    about["is_past"] = as_of is not None
     if wants_detail(request):
         detail = _detail(memory, ref, answered.scores.get(ref), now)
         return draw_detail(request, "detail.html", project, memory, detail=detail, **about)
     shelf: Shelf = request.app.state.shelves.of(memory, with_uses=order == "used")
-    sought = shelf.seek(q, filters, order, _past(memory, shelf, then))
-    shown, following = _page(sought.memories, after)
+    sought = shelf.seek(q, filters, order, memory, then)
+    is_asked = bool(q.strip())
+    ordered = _best_first(sought.memories, answered) if is_asked and not order else sought.memories
+    shown, following = _page(ordered, after)
     rows = [*_rows(shown, q, answered), *answered.others(sought.memories, is_first=not after)]
     opened = ref or _first_ref(rows)
-    rows = [
-        replace(row, link=address(root, "memories", **here, ref=row.ref), is_current=row.ref == opened) for row in rows
-    ]
+    rows = _linked(rows, lambda one: address(root, "memories", **here, ref=one), current="" if new else opened)
+    is_fruitless = is_asked and not sought.memories and not then
     return draw_page(
         request,
         "memories",
@@ -82,14 +85,14 @@ def memories(
         q=q,
         **filters,
         order=order,
-        orders=ORDERS,
+        orders=({"": "Best first"} | ORDERS) if is_asked else ORDERS,
         rows=rows,
         n_containing=len(shown),
+        archived=_archived(shelf, q, filters, memory, root) if is_fruitless else None,
         heading=_heading(len(sought.memories), q),
         usual=_usual_status(shown),
-        took=f"{answered.took_ms:.1f} ms" if q.strip() else "",
-        next=address(root, "memories", **(here | {"after": following})) if following else "",
-        first=address(root, "memories", **(here | {"after": ""})) if after else "",
+        took=f"{answered.took_ms:.1f} ms" if is_asked else "",
+        **_pages(root, here, following),
         chips=_chips(filters, here, root),
         counts=sought.counts,
         statuses=STATUSES,
@@ -106,12 +109,36 @@ def memories(
     )
 
 
+def _linked(rows: Sequence[ShownRow], link: Callable[[str], str], *, current: str) -> list[ShownRow]:
+    """Return the rows with their addresses; `current` is the ref of the one that is open."""
+    return [replace(row, link=link(row.ref), is_current=row.ref == current) for row in rows]
+
+
+def _pages(root: str, here: Mapping[str, str], following: str) -> dict[str, str]:
+    """Return the addresses of the next and of the first page; "" where there is none."""
+    return {
+        "next": address(root, "memories", **{**here, "after": following}) if following else "",
+        "first": address(root, "memories", **{**here, "after": ""}) if here["after"] else "",
+    }
+
+
+def _best_first(found: Sequence[Memory], answered: "_Answer") -> Sequence[Memory]:
+    """Put first what an agent would get, in its order, then the near misses."""
+    by_ref = {one.ref: one for one in found}
+    first = [by_ref[ref] for ref in (*answered.given, *answered.missed) if ref in by_ref]
+    return list({one.ref: one for one in (*first, *found)}.values()) if first else found
+
+
+def _archived(shelf: Shelf, q: str, filters: Mapping[str, str], memory: Kept, root: str) -> tuple[str, str] | None:
+    """Say how many archived memories contain the words, with the address of their list; None if none does."""
+    wanted = dict(filters, status="archived")
+    number = 0 if filters["status"] else len(shelf.seek(q, wanted, "", memory, None).memories)
+    said = words.counted(number, "archived memory contains", "archived memories contain")
+    return (said, address(root, "memories", q=q, **wanted)) if number else None
+
+
 def _first_ref(rows: Sequence[ShownRow]) -> str:
     return rows[0].ref if rows else ""
-
-
-def _past(memory: Kept, shelf: Shelf, then: datetime | None) -> Sequence[Memory] | None:
-    return None if then is None else shelf.known_at(memory, then)
 
 
 def _days_since(shelf: Shelf, now: datetime) -> int:
@@ -236,25 +263,25 @@ def _detail(memory: Kept, ref: str, row: ShownRow | None, now: datetime) -> dict
         "standing": memory.look().standing(one),
         "is_guard": memory.look().is_guarded(one),
         "tags": words.tags(one),
-        "facts": [(name, value) for name, value in _facts(memory, one, now) if value],
+        "facts": [(name, value) for name, value in _facts(memory, one) if value],
         "source": said_in(memory, one),
         "conflicts": _rivals(memory, one),
         "heir": heir,
         "links": _links(memory, one),
-        "events": [_event(event) for event in memory.history(ref)[::-1][:EVENTS]],
+        "events": [_event(event) for event in memory.look().history(ref, limit=EVENTS)],
     }
 
 
-def _facts(memory: Kept, one: Memory, now: datetime) -> list[tuple[str, str]]:
+def _facts(memory: Kept, one: Memory) -> list[tuple[str, str | datetime | None]]:
     days = by_kind(memory.settings.shelf_life_days, one.kind)
     return [
         ("Author", words.TRUSTS[one.trust]),
-        ("Written", words.day(one.created_at)),
+        ("Written", one.created_at),
         ("Agent", one.source.agent or one.source.origin),
-        ("Verified", words.day(one.verified_at)),
+        ("Verified", one.verified_at),
         ("Status", f"{one.status}, {one.reason}" if one.reason else one.status),
         ("Held", memory.look().standing(one).until),
-        ("Last used", words.day(one.last_used_at)),
+        ("Last used", one.last_used_at),
         ("Lifetime", words.LIFETIMES[one.tier]),
         ("Uses", f"{one.use_count:,}" if one.use_count else ""),
         ("Importance", f"{one.importance:g}"),
@@ -266,13 +293,7 @@ def _facts(memory: Kept, one: Memory, now: datetime) -> list[tuple[str, str]]:
 
 
 def _rivals(memory: Kept, one: Memory) -> list[dict[str, Any]]:
-    found = []
-    for conflict in memory.conflicts():
-        if one.uid in (conflict.left, conflict.right):
-            other = find(memory, conflict.right if conflict.left == one.uid else conflict.left)
-            if other is not None:
-                found.append({"ref": conflict.ref, "memory": other})
-    return found
+    return [{"ref": conflict.ref, "memory": other} for conflict, other in memory.look().rivals(one)]
 
 
 def _links(memory: Kept, one: Memory) -> list[dict[str, Any]]:

@@ -2,15 +2,16 @@
 
 import hmac
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
-from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
+from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened, key_of
 from kept.entrypoints.http.problems import status_of
 from kept.entrypoints.http.shapes import answer
 from kept.entrypoints.http.visits import Visits
@@ -19,6 +20,7 @@ from kept.entrypoints.web.changes import MOST_AT_ONCE, Asked, ChangeDone, carry_
 from kept.entrypoints.web.changes import judge as settle
 from kept.entrypoints.web.shell import FOLDER, VIEWS, draw_nothing, form_mark, root_of
 from kept.errors import KeptError, NotAllowed, NotFound
+from kept.model import replace
 
 MOST_SAID = 500
 
@@ -79,6 +81,13 @@ def do(
     return _answered(request, project, csrf, back, lambda: carry_out(memory, asked), asked)
 
 
+async def _decisions(request: Request) -> dict[int, str]:
+    """Return the decisions of a list by number: each group of radio buttons has a name with its number."""
+    sent = (await request.form()).items()
+    named = ((name.partition("-"), value) for name, value in sent if isinstance(value, str))
+    return {int(n): value for (name, _, n), value in named if name == "decision" and n.isdecimal() and len(n) < 4}
+
+
 @router.post("/p/{project}/judge")
 def judge(
     request: Request,
@@ -86,13 +95,14 @@ def judge(
     memory: Opened,
     csrf: Annotated[str, Form(max_length=200)],
     code: Annotated[str, Form(max_length=20)],
-    decision: Annotated[list[str], Form(max_length=100)],
+    decisions: Annotated[dict[int, str], Depends(_decisions)],
     text: Annotated[list[str], Form(max_length=100)],
     session: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Settle the list of a session, then show the inbox again with a line that says so, and its undo."""
     back = f"{root_of(project)}/inbox"
-    return _answered(request, project, csrf, back, lambda: settle(memory, code, session, decision, text))
+    chosen = [decisions.get(number, "") for number in range(1, len(text) + 1)]
+    return _answered(request, project, csrf, back, lambda: settle(memory, code, session, chosen, text))
 
 
 def _answered(
@@ -100,17 +110,25 @@ def _answered(
 ) -> Response:
     """Make a change and answer: a browser with scripts gets the outcome, another one the view again."""
     is_script = "application/json" in request.headers.get("accept", "")
+    without_paths = partial(request.app.state.doors.without_paths, key_of(request))
     try:
         if not hmac.compare_digest(csrf.encode(), form_mark(request).encode()):
             raise NotAllowed("That form is from another session of the server. Nothing was changed.")
         outcome = change()
     except KeptError as error:
+        said = without_paths(_said(error))
         if is_script:
-            return answer({"text": _one_line(str(error)), "is_error": True}, status=status_of(error))
-        return _again(request, _target(root_of(project), back), ChangeDone(text=str(error)), asked=asked, is_error=True)
+            return answer({"text": _one_line(said), "is_error": True}, status=status_of(error))
+        return _again(request, _target(root_of(project), back), ChangeDone(text=said), asked=asked, is_error=True)
+    outcome = replace(outcome, text=without_paths(outcome.text))
     if is_script:
         return answer({"is_error": False, **msgspec.to_builtins(outcome)})
     return _again(request, _target(root_of(project), back), outcome)
+
+
+def _said(error: KeptError) -> str:
+    """Return the text of an error, without a hint that is a command for a terminal."""
+    return error.message if "`kept " in (error.hint or "") else str(error)
 
 
 def _one_line(text: str) -> str:

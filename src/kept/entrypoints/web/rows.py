@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any
 
 from markupsafe import Markup
@@ -17,6 +18,7 @@ from kept.model import Hit, Memory
 from kept.text import visible
 
 SHOWN_CHARS = 500
+_REDACTED = re.compile(r"\[redacted:[\w-]+\]", re.ASCII)
 
 
 def escape(text: str) -> Markup:
@@ -48,11 +50,11 @@ def scored(hit: Hit, axis: Axis, *, because: str = "") -> ShownRow:
     return _row(hit.memory, hit.memory.ref, hit.why, hit.matched, hit.score, axis, because)
 
 
-def rows_of(lines: Iterable[Mapping[str, Any]], memory: Kept, axis: Axis) -> dict[str, ShownRow]:
+def rows_of(lines: Iterable[Mapping[str, Any]], known: Mapping[str, Memory], axis: Axis) -> dict[str, ShownRow]:
     """The rows of a receipt, by ref, with the memories as they are today."""
     return {
         line["ref"]: _row(
-            find(memory, line["ref"]),
+            known.get(line["ref"]),
             line["ref"],
             line["why"],
             line.get("matched") or {},
@@ -94,22 +96,32 @@ def found_in(text: str, parts: Sequence[str], width: int = SHOWN_CHARS) -> Marku
     shown = ("…" if start else "") + words.cut(text[start:], width)
     if not parts:
         return escape(shown)
-    # A part of a word is marked with the whole word.
-    return _wrapped(shown, re.compile("|".join(rf"\w*{re.escape(one)}\w*" for one in parts), re.IGNORECASE))
+    return _wrapped(shown, _whole_words(tuple(parts)))
+
+
+@lru_cache(maxsize=16)
+def _whole_words(parts: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of words with one of these parts, which is tried only where a word begins."""
+    return re.compile("|".join(rf"(?<!\w)\w*{re.escape(one)}\w*" for one in parts), re.IGNORECASE)
 
 
 def _wrapped(text: str, pattern: re.Pattern[str]) -> Markup:
     parts, at = [], 0
     for match in pattern.finditer(text):
-        parts += [escape(text[at : match.start()]), Markup("<mark>{}</mark>").format(escape(match.group()))]
+        parts += [escape(text[at : match.start()]), "<mark>", escape(match.group()), "</mark>"]
         at = match.end()
-    return Markup("").join([*parts, escape(text[at:])])
+    return Markup("".join([*parts, escape(text[at:])]))  # only the tags are not escaped
 
 
 def quoted(text: str, passages: Iterable[str]) -> Markup:
     """The text with the passages in it marked, as far as they stand there word for word."""
     found = [re.escape(passage) for passage in sorted(passages, key=len, reverse=True) if passage and passage in text]
     return _wrapped(text, re.compile("|".join(found))) if found else escape(text)
+
+
+def redacted(shown: Markup) -> Markup:
+    """Return the text, escaped, with the marks that replace secrets set apart."""
+    return Markup(_REDACTED.sub(r'<span class="redacted">\g<0></span>', shown))  # words and hyphens only
 
 
 def differing(text: str, other: str) -> Markup:
@@ -168,4 +180,4 @@ def _text(memory: Memory | None) -> str:
 def place_of(memory: Kept) -> tuple[str, str, str]:
     """Return the project and the actor of an opened memory: each actor may see other memories."""
     actor = memory.look().actor
-    return (memory.look().project().space, actor.name, actor.role)
+    return (memory.look().space, actor.name, actor.role)

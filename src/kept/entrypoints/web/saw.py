@@ -1,7 +1,7 @@
 """What the agent saw: a text as it was given, how its tokens were spent, why these memories, and what it would be."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kept import tokens
 from kept.entrypoints.hook.folder import HookFolder
-from kept.entrypoints.http.doors import Asking, Opened, shown_to, told
+from kept.entrypoints.http.doors import Asking, Opened, refs_shown_to, shown_to, told
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, escape, find, plain, rows_of
@@ -19,12 +19,12 @@ from kept.entrypoints.web.sessions import titles
 from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, root_of
 from kept.memory import Kept
 from kept.memory.reasons import why_nothing
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
+from kept.model import Memory
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MISSED = 5
 SESSIONS = 20
-RECEIPTS = 100  # that are searched for sessions
 SHOWN_REASONS = 3
 FAILURES = 5
 _MEMORY = re.compile(r"^(?P<open>.*?)\[id:(?P<ref>g?\d+)\](?P<text>.*?)(?P<close></\w+>)?$", re.DOTALL)
@@ -42,11 +42,10 @@ def saw(
 ) -> Response:
     """What an agent was given, or what it asked for, and why."""
     root = root_of(project)
-    last = told(memory, key, None, limit=RECEIPTS)
-    recent = _given_sessions(last)
+    recent = _given_sessions(memory)
     noted, given = _chosen(memory, key, session, receipt, recent)
     named = titles(request, memory, [one["name"] for one in recent])
-    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(last), "session": session}
+    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
     about |= {"titles": named, "failures": _failures(request, key), "last_receipt": memory.look().last_receipt()}
     if given is None:
         following = _next(memory) if memory.look().live() else None
@@ -73,7 +72,7 @@ def saw(
 
 def _chosen(
     memory: Kept, key: Key, session: str, receipt: str, recent: list[dict[str, Any]]
-) -> tuple[list[Explained], Explained | None]:
+) -> tuple[list[RecallReceipt], RecallReceipt | None]:
     """Find the receipt to show, and all that its session was given.
 
     Without a session, the last one that was given anything; without a receipt, its last one with a text.
@@ -87,13 +86,10 @@ def _chosen(
     return noted, next((one for one in noted if one.block), noted[0] if noted else None)
 
 
-def _given_sessions(last: Sequence[Explained]) -> list[dict[str, Any]]:
+def _given_sessions(memory: Kept) -> list[dict[str, Any]]:
     """Return the sessions that were given anything, the last one first, also before their transcripts are known."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in last:
-        if one.session and one.event:
-            found.setdefault(one.session, {"name": one.session, "agent": one.agent, "at": one.at})
-    return list(found.values())[:SESSIONS]
+    told_last = memory.look().last_told(memory.look().sessions_told(limit=SESSIONS))
+    return [{"name": one.session, "agent": one.agent, "at": one.at} for one in told_last if one.event]
 
 
 def _next(memory: Kept) -> dict[str, Any]:
@@ -104,7 +100,7 @@ def _next(memory: Kept) -> dict[str, Any]:
     return {
         "tokens": briefing.tokens,
         "entries": [
-            {"memory": entry.memory, "why": entry.why, "section": words.section(name)} for entry, name in entries
+            {"memory": entry.memory, "reason": entry.reason, "section": words.section(name)} for entry, name in entries
         ],
         "block": _lines(briefing.text, colours) if entries else [],
         "error": briefing.error or "",
@@ -121,21 +117,21 @@ def _failures(request: Request, key: Key) -> list[dict[str, str]]:
     return [{name: str(entry.get(name, ""))[:300] for name in names} for entry in reversed(found)]
 
 
-def _noted(memory: Kept, key: Key, session: str) -> list[Explained]:
+def _noted(memory: Kept, key: Key, session: str) -> list[RecallReceipt]:
     """What a session was given, newest first."""
     return told(memory, key, session, limit=PAGE) if session else []
 
 
-def _asked_for(last: Sequence[Explained]) -> list[dict[str, Any]]:
-    """The last recalls that an agent or a person asked for, newest first."""
+def _asked_for(memory: Kept, key: Key) -> list[dict[str, Any]]:
+    """Return the last recalls of agents and people, newest first; only an admin sees hits of global memory."""
     return [
-        {"receipt": one.receipt, "at": one.at, "query": one.question.query, "hits": len(one.hits)}
-        for one in last[:SESSIONS]
+        {"receipt": one.receipt, "at": one.at, "query": one.query, "hits": len(refs_shown_to(key, one.refs))}
+        for one in memory.look().glances(limit=SESSIONS)
         if one.kind == "recall"
     ]
 
 
-def _strip(noted: list[Explained], root: str) -> list[dict[str, Any]]:
+def _strip(noted: list[RecallReceipt], root: str) -> list[dict[str, Any]]:
     longest = max((len(one.block) for one in noted), default=1) or 1
     return [
         {
@@ -149,24 +145,24 @@ def _strip(noted: list[Explained], root: str) -> list[dict[str, Any]]:
     ]
 
 
-def _listed(one: Explained, root: str) -> dict[str, Any]:
+def _listed(one: RecallReceipt, root: str) -> dict[str, Any]:
     """Show a text in the list of its session: its moment, how many lines it had, and why these, or why none."""
     entries = [entry for section in one.sections for entry in section.get("entries", ())]
-    reasons = list(dict.fromkeys(str(entry.get("why", "")) for entry in entries if entry.get("why")))
+    reasons = list(dict.fromkeys(str(entry.get("reason", "")) for entry in entries if entry.get("reason")))
     more = [f"{len(reasons) - SHOWN_REASONS} more reasons"] if len(reasons) > SHOWN_REASONS else []
     nothing = why_nothing(one)
     return {
         "receipt": one.receipt,
         "link": address(root, "saw", session=one.session, receipt=one.receipt),
         "moment": words.moment(one),
-        "query": one.question.query,
+        "said": one.question.query or words.OCCASIONS.get(words.moment(one), ""),
         "at": one.at,
         "lines": words.counted(len(entries), "line") if entries else "nothing",
         "why": "; ".join(reasons[:SHOWN_REASONS] + more) if nothing is None else str(nothing),
     }
 
 
-def _nothing(memory: Kept, given: Explained) -> dict[str, Any] | None:
+def _nothing(memory: Kept, given: RecallReceipt) -> dict[str, Any] | None:
     """Say why nothing was given, with the memory that came nearest as it is today."""
     nothing = why_nothing(given)
     if nothing is None:
@@ -175,18 +171,19 @@ def _nothing(memory: Kept, given: Explained) -> dict[str, Any] | None:
     return {"reason": nothing.reason, "ref": nothing.ref, "nearest": nearest}
 
 
-def _shown(memory: Kept, given: Explained) -> dict[str, Any]:
+def _shown(memory: Kept, given: RecallReceipt) -> dict[str, Any]:
     """Show the parts of a text with their memories, and what just missed, all on one axis."""
     best = max((line["score"] for line in given.hits), default=0.0)
     share = memory.look().threshold_share(given.question)
     axis = draw.axis_of([line["why"] for line in (*given.hits, *given.misses)], floor=best * share)
-    parts = _parts(memory, given, axis)
+    known = memory.look().found(_named(given))
+    parts = _parts(known, given, axis)
     entries = {entry.ref: part["colour"] for part in parts for entry in part["entries"]}
     budget = sum(part["budget"] for part in parts)
     used = max(tokens.estimate(given.block), sum(part["tokens"] for part in parts))
     return {
         "parts": parts,
-        "missed": _missed(memory, given, axis, entries.keys()),
+        "missed": _missed(known, given, axis, entries.keys()),
         "axis": axis,
         "floor": best * share,
         "share": share,
@@ -200,32 +197,46 @@ def _shown(memory: Kept, given: Explained) -> dict[str, Any]:
     }
 
 
-def _parts(memory: Kept, given: Explained, axis: draw.Axis) -> list[dict[str, Any]]:
+def _named(given: RecallReceipt) -> list[str]:
+    """Return the refs of all memories that a receipt names and the page shows."""
+    lines = (*given.hits, *given.misses, *given.left_out[:MISSED])
+    return [*(str(line["ref"]) for line in lines), *_refs_of(given)]
+
+
+def _parts(known: Mapping[str, Memory], given: RecallReceipt, axis: draw.Axis) -> list[dict[str, Any]]:
     """Show the sections of a text; of a recall, all that it returned. Markup around them is a part of its own."""
-    hits = rows_of(given.hits, memory, axis)
-    sections = given.sections or ({"name": "returned", "entries": [{"ref": ref, "why": ""} for ref in hits]},)
-    parts = [_part(one, hits, memory) for one in sections]
+    hits = rows_of(given.hits, known, axis)
+    sections = given.sections or ({"name": "returned", "entries": [{"ref": ref, "reason": ""} for ref in hits]},)
+    parts = [_part(one, hits, known) for one in sections]
     rest = tokens.estimate(given.block) - sum(part["tokens"] for part in parts)
     if rest > 0 and any(part["budget"] for part in parts):
         parts.append(_filler("Markup", "frame", rest, "headings and the note"))
     return parts
 
 
-def _missed(memory: Kept, given: Explained, axis: draw.Axis, shown: Collection[str]) -> list[ShownRow]:
-    """Show the near misses of the question, then what had no room in the text."""
-    near = [row for ref, row in rows_of(given.misses, memory, axis).items() if ref not in shown][:MISSED]
-    left_out = {str(one.get("ref")): str(one.get("reason", "")) for one in given.left_out[:MISSED]}
-    return near + [
-        plain(find(memory, ref), ref, because=f"left out: {why}") for ref, why in left_out.items() if ref not in shown
-    ]
+def _missed(
+    known: Mapping[str, Memory], given: RecallReceipt, axis: draw.Axis, shown: Collection[str]
+) -> list[ShownRow]:
+    """Show the near misses of the question, then what had no room in the text: each memory once.
+
+    What the text left out it would have had: that reason tells more than the distance from the question.
+    """
+    misses = [line for line in given.misses if line["ref"] not in shown][:MISSED]
+    found = rows_of(misses, known, axis)
+    for one in given.left_out[:MISSED]:
+        ref = str(one.get("ref"))
+        if ref not in shown:
+            because = f"left out: {one.get('reason', '')}"
+            found[ref] = replace(found.get(ref) or plain(known.get(ref), ref), because=because)
+    return [*found.values()]
 
 
-def _part(section: Mapping[str, Any], hits: Mapping[str, ShownRow], memory: Kept) -> dict[str, Any]:
+def _part(section: Mapping[str, Any], hits: Mapping[str, ShownRow], known: Mapping[str, Memory]) -> dict[str, Any]:
     name, colour = words.section(str(section.get("name", "")))
     entries = []
     for entry in section.get("entries", ()):
-        ref, why = str(entry["ref"]), str(entry.get("why", ""))
-        entries.append(replace(hits.get(ref) or plain(find(memory, ref), ref), because=why))
+        ref, why = str(entry["ref"]), str(entry.get("reason", ""))
+        entries.append(replace(hits.get(ref) or plain(known.get(ref), ref), because=why))
     entries.sort(key=lambda entry: -entry.score)  # in a section without scores, as they were given
     spent, budget = int(section.get("tokens", 0)), int(section.get("budget", 0))
     about = "headings and the note" if colour == "frame" else words.counted(len(entries), "memory", "memories")
@@ -264,7 +275,7 @@ def _tag(text: str | None) -> Markup:
     return Markup('<span class="tag">{}</span>').format(escape(text)) if text else Markup("")
 
 
-def _replayed(memory: Kept, given: Explained) -> dict[str, Any]:
+def _replayed(memory: Kept, given: RecallReceipt) -> dict[str, Any]:
     """Compare what the same prompt would bring now with what it brought then."""
     now = memory.look().briefing_now(given)
     fresh = {entry.ref: entry.memory.content for section in now.sections for entry in section.entries}
@@ -275,13 +286,13 @@ def _replayed(memory: Kept, given: Explained) -> dict[str, Any]:
     return {"lines": added + changed, "same": len(compared) - len(changed), "tokens": now.tokens}
 
 
-def _refs_of(given: Explained) -> list[str]:
+def _refs_of(given: RecallReceipt) -> list[str]:
     """Return the refs of the memories that were given, or returned."""
     told = [str(entry["ref"]) for section in given.sections for entry in section.get("entries", ())]
     return told or [line["ref"] for line in given.hits]
 
 
-def _compared(memory: Kept, ref: str, given: Explained, *, is_fresh: bool) -> tuple[str, ...] | None:
+def _compared(memory: Kept, ref: str, given: RecallReceipt, *, is_fresh: bool) -> tuple[str, ...] | None:
     """Return the line about a memory that would not come again, or with another text; None for the same text."""
     one = find(memory, ref)
     text = "This memory is gone." if one is None else one.content
@@ -291,7 +302,7 @@ def _compared(memory: Kept, ref: str, given: Explained, *, is_fresh: bool) -> tu
     return ("changed", "~", "changed", ref, text, before) if before else None
 
 
-def _before(memory: Kept, ref: str, given: Explained) -> str:
+def _before(memory: Kept, ref: str, given: RecallReceipt) -> str:
     """Return the text that a memory had when it was given, if it was revised since."""
     for event in memory.history(ref):
         if event.at > given.at and event.changed and "content" in event.changed:

@@ -11,13 +11,13 @@ from kept.entrypoints.http.doors import Asking, Opened, told
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import words
 from kept.entrypoints.web.activity import Overviews
-from kept.entrypoints.web.rows import found_in, quoted
-from kept.entrypoints.web.shelf import marks_of
+from kept.entrypoints.web.rows import found_in, quoted, redacted
 from kept.entrypoints.web.shell import LAST, PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
 from kept.memory import Kept
 from kept.memory.findings import message_id_of
-from kept.memory.receipts import Explained
-from kept.model import Memory, Message, Session
+from kept.memory.receipts import RecallReceipt
+from kept.memory.word_search import marks_of
+from kept.model import Memory, Message, SessionRecord
 
 if TYPE_CHECKING:
     from kept.memory.look import SessionOverview, SessionPage
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MESSAGES, FOUND, SHOWN_CHARS, TITLE_CHARS, EXCERPT_CHARS = 100, 20, 3_000, 90, 240
 BEFORE = 4  # messages that are shown before one that was found
+TOLD_AT = {"Start": "Told at the start", "Prompt": "Told with this prompt", "Failure": "Told after a failure"}
 ROLES = {"user": "u", "assistant": "a"}
 
 
@@ -75,7 +76,7 @@ def _opened(said: Sequence[Message], session: str, after: int) -> Message | None
     return next(exact, next((one for one in said if session in ("", one.session)), None))
 
 
-def _first(hits: list[dict[str, Any]], listed: Sequence[Session], q: str) -> tuple[str, int]:
+def _first(hits: list[dict[str, Any]], listed: Sequence[SessionRecord], q: str) -> tuple[str, int]:
     """Return the session to open, and the message after which it begins: that of the first hit, or the newest one."""
     for hit in hits:
         return hit["message"].session, max(0, hit["message"].n - BEFORE)
@@ -116,7 +117,7 @@ def _grouped(listed: "list[SessionOverview]", now: datetime, root: str, current:
     return list(groups.items())
 
 
-def _title(session: Session, first_said: Message | None) -> str:
+def _title(session: SessionRecord, first_said: Message | None) -> str:
     """Return what a session is about: what its user said first."""
     said = session.summary or session.name if first_said is None else first_said.content
     return words.title(said, TITLE_CHARS)
@@ -150,14 +151,14 @@ def _talk(memory: Kept, key: Key, opened: "SessionPage", after: int, root: str, 
     }
 
 
-def _turn(message: Message, found: list[Memory], given: list[Explained], root: str) -> dict[str, Any]:
+def _turn(message: Message, found: list[Memory], given: list[RecallReceipt], root: str) -> dict[str, Any]:
     content = _content(message)
     cut = content[:SHOWN_CHARS]
     role = message.role.replace("_", " ")
     is_of_tool = message.role in ("tool_call", "tool_result")
     return {
         "message": message,
-        "shown": quoted(cut, [one.content for one in found]),
+        "shown": redacted(quoted(cut, [one.content for one in found])),
         "cut": len(content) - len(cut),
         "is_code": is_of_tool,
         "who": message.name or message.speaker or role,
@@ -173,10 +174,11 @@ def _content(message: Message) -> str:
     return message.content
 
 
-def _given_link(one: Explained, root: str) -> dict[str, Any]:
+def _given_link(one: RecallReceipt, root: str) -> dict[str, Any]:
     return {
         "link": address(root, "saw", session=one.session, receipt=one.receipt),
         "number": sum(len(part.get("entries", ())) for part in one.sections),
+        "moment": TOLD_AT.get(words.moment(one), "Told"),
         "receipt": one.receipt,
     }
 
@@ -194,9 +196,9 @@ def _placed(findings: list[Memory], messages: list[Message]) -> tuple[dict[int, 
     return places, loose
 
 
-def _given_at(given: list[Explained], messages: list[Message]) -> dict[int, list[Explained]]:
+def _given_at(given: list[RecallReceipt], messages: list[Message]) -> dict[int, list[RecallReceipt]]:
     """Each text that the session was given at the message that followed it."""
-    found: dict[int, list[Explained]] = {}
+    found: dict[int, list[RecallReceipt]] = {}
     for one in reversed(given):
         following = (message.n for message in messages if message.at is not None and message.at >= one.at)
         place = next(following, messages[-1].n if messages else 0)

@@ -19,6 +19,7 @@ from msgspec import Struct
 from kept.entrypoints.web import words
 from kept.entrypoints.web.rows import place_of
 from kept.memory import Kept
+from kept.memory.word_search import parts_of, searched_text
 from kept.model import Memory
 
 MOST_SHELVES = 16
@@ -27,7 +28,6 @@ MOST_ANSWERS = 32  # of one shelf that are remembered until something changes
 USES_S = 60.0  # uses are not in the journal: an order by use is at most this old
 FACETS = ("kind", "status", "trust", "agent")
 LIVE = "live"
-_PHRASE = re.compile(r'"([^"]+)"|(\S+)')
 
 Filters = Mapping[str, str]
 
@@ -52,7 +52,7 @@ class Shelf:
         self._entries: dict[str, _Entry] = {}  # by uid
         self._seen: dict[str, int] = {}  # the last event of each space
         self._answers: OrderedDict[Any, Sought] = OrderedDict()
-        self._pasts: OrderedDict[Any, Sequence[Memory]] = OrderedDict()
+        self._pasts: OrderedDict[datetime, list[_Entry]] = OrderedDict()
         self._first_written: datetime | None = None
         self._read_at = 0.0
         self._guard = threading.Lock()
@@ -71,6 +71,7 @@ class Shelf:
                     self._entries.pop(uid, None)
                 self._seen[found.space] = found.last_event
                 self._answers.clear()
+                self._pasts.clear()
                 self._first_written = None
         return self
 
@@ -79,11 +80,11 @@ class Shelf:
         found = self._entries.get(uid)
         return None if found is None else found.memory
 
-    def known_at(self, memory: Kept, at: datetime) -> Sequence[Memory]:
+    def _known_at(self, memory: Kept, at: datetime) -> "list[_Entry]":
         """Return the memories as they were at a moment; of the last few moments, they are remembered."""
-        place = (at, tuple(self._seen.items()))
-        if (known := self._pasts.get(place)) is None:
-            known = self._pasts[place] = memory.look().known_at(at)
+        if (known := self._pasts.get(at)) is None:
+            now = [one.memory for one in self._entries.values()]
+            known = self._pasts[at] = [*map(_entry, memory.look().known_at(at, now))]
             if len(self._pasts) > MOST_PASTS:
                 self._pasts.popitem(last=False)
         return known
@@ -98,16 +99,15 @@ class Shelf:
         """Return the live memories."""
         return [one.memory for one in self._entries.values() if not one.memory.is_archived]
 
-    def seek(self, query: str, filters: Filters, order: str, then: Sequence[Memory] | None = None) -> Sought:
+    def seek(self, query: str, filters: Filters, order: str, memory: Kept, then: datetime | None) -> Sought:
         """Return the memories that contain every word of the query, those with whole words first.
 
-        `then`: of these instead, which were known at another moment.
+        `then`: of those that were known at another moment.
         """
-        if then is not None:
-            return _sought([*map(_entry, then)], query, filters, order)
-        asked = (query.lower(), tuple(sorted(filters.items())), order)
+        asked = (query.lower(), tuple(sorted(filters.items())), order, then)
         if (known := self._answers.get(asked)) is None:
-            known = self._answers[asked] = _sought([*self._entries.values()], query, filters, order)
+            entries = [*self._entries.values()] if then is None else self._known_at(memory, then)
+            known = self._answers[asked] = _sought(entries, query, filters, order)
             if len(self._answers) > MOST_ANSWERS:
                 self._answers.popitem(last=False)
         return known
@@ -131,20 +131,9 @@ class Shelves:
         return shelf.follow(memory, with_uses=with_uses)
 
 
-def parts_of(query: str) -> list[str]:
-    """Split a query into words and "exact phrases", in lower case."""
-    return [(phrase or word).lower() for phrase, word in _PHRASE.findall(query)]
-
-
-def marks_of(query: str) -> list[str]:
-    """Return the parts of a query that are marked in a text, the longest first."""
-    return sorted(filter(str.strip, parts_of(query)), key=len, reverse=True)
-
-
 def _entry(one: Memory) -> _Entry:
-    said = " ".join((one.content, one.title or "", *one.tags, *one.files)).lower()
     status = "forgotten" if one.is_forgotten else one.status
-    return _Entry(one, said, (one.kind, status, one.trust, one.source.agent or ""))
+    return _Entry(one, searched_text(one), (one.kind, status, one.trust, one.source.agent or ""))
 
 
 def _sought(entries: list[_Entry], query: str, filters: Filters, order: str) -> Sought:
@@ -152,7 +141,7 @@ def _sought(entries: list[_Entry], query: str, filters: Filters, order: str) -> 
     matched = _matching(entries, parts, _others(filters))
     found, counts = _counted(matched, [filters.get(name, "") for name in FACETS])
     found.sort(key=_order(order), reverse=order != "oldest")
-    if parts:
+    if parts and not order:
         found.sort(key=_nearness(parts))
     return Sought(memories=[one.memory for one in found], counts=counts)
 

@@ -4,6 +4,7 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -11,10 +12,12 @@ from urllib.parse import quote, urlencode
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from kept import __version__
 from kept.entrypoints.http.doors import Doors
 from kept.entrypoints.http.keys import Key
+from kept.entrypoints.http.problems import NEEDS_KEY, WRONG_KEY
 from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import words
 from kept.memory import Kept
@@ -27,7 +30,7 @@ VIEWS = (
     ("inbox", "inbox", "Inbox", "Inbox"),
     ("timeline", "calendar", "Timeline", "Timeline"),
     ("sessions", "chat", "Sessions", "Sessions"),
-    ("knowledge", "fact", "Knowledge", "Known"),
+    ("knowledge", "fact", "Knowledge", "Knowledge"),
     ("health", "pulse", "Health", "Health"),
 )
 ASKS = {
@@ -42,7 +45,7 @@ ASKS = {
 PAGE = 50
 LAST = 2**53  # no event, memory or message has a larger number; a database refuses those beyond 64 bits
 WENT_WRONG = {
-    401: "This page needs a key",
+    401: "Sign in",
     403: "Not allowed",
     404: "Nothing is here",
     413: "Too large",
@@ -60,6 +63,12 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
+@lru_cache(maxsize=64)
+def icon(name: str) -> Markup:
+    """Return the drawing of that name, made once: a list has hundreds of them."""
+    return Markup('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>').format(name)
+
+
 _environment = Environment(
     loader=FileSystemLoader(FOLDER / "templates"),
     autoescape=True,
@@ -68,19 +77,28 @@ _environment = Environment(
     finalize=_shown,
 )
 _environment.globals.update(
+    icon=icon,
     family=words.family,
     sign=words.sign,
     age=words.age,
     day=words.day,
+    full=words.full,
     hour=words.hour,
     done=words.done,
     tags_of=words.tags,
+    speaker=words.speaker,
+    not_given=words.not_given,
 )
 
 
 def wants_detail(request: Request) -> bool:
     """Return True if the script of the page asks for the detail of a row alone."""
     return request.headers.get("x-kept-part") == "detail"
+
+
+def draw_part(template: str, **about: Any) -> Markup:
+    """Draw a part of a view that looks the same to everyone."""
+    return Markup(_environment.get_template(template).render(**about))
 
 
 def draw_detail(request: Request, template: str, project: str, memory: Kept, **about: Any) -> Response:
@@ -91,13 +109,15 @@ def draw_detail(request: Request, template: str, project: str, memory: Kept, **a
     return HTMLResponse(shown)
 
 
-def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key, **about: Any) -> Response:
-    """A view with the frame around it."""
+def draw_page(
+    request: Request, view: str, project: str, memory: Kept, key: Key, *, template: str = "", **about: Any
+) -> Response:
+    """Draw a view, or a page that belongs to it, with the frame around it."""
     doors: Doors = request.app.state.doors
     visits: Visits = request.app.state.visits
     mark = form_mark(request)
     notice = visits.take_notice(request.query_params.get("notice", ""), mark=mark)
-    shown = _environment.get_template(f"{view}.html").render(
+    shown = _environment.get_template(template or f"{view}.html").render(
         view=view,
         views=VIEWS,
         title=next(long for name, _, long, _ in VIEWS if name == view),
@@ -130,11 +150,6 @@ def draw_problem(problem: Mapping[str, Any], asked: str) -> str:
     `asked` is the address, or "" after a form.
     """
     status, hint = problem["status"], problem.get("hint", "")
-    if status == 401:
-        hint = (
-            "Open the address that `kept serve` printed in the terminal. It works once and for two minutes; later, "
-            "sign in with the key that stands below it, or with your token."
-        )
     ways = [] if status in REFUSES_EVERY_PAGE else [("/", "Go to the start page")]
     if status >= 500 and asked:
         ways.insert(0, (asked, "Try again"))
@@ -144,6 +159,8 @@ def draw_problem(problem: Mapping[str, Any], asked: str) -> str:
         title=WENT_WRONG.get(status, problem["title"]),
         status=status,
         asks_key=status == 401,
+        is_refused=problem["detail"] != NEEDS_KEY,
+        is_wrong=problem["detail"] == WRONG_KEY,
         asked=asked,
         detail=problem["detail"],
         hint="" if "errors" in problem else hint,  # that one leads to the document of the API

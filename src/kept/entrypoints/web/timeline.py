@@ -3,16 +3,19 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
+from markupsafe import Markup
 
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.activity import Activity, Counts, Overviews, by_local_day
+from kept.entrypoints.web.activity import Activity, Counted, Counts, Overviews
 from kept.entrypoints.web.journal_lines import CHANGES, Journal, JournalFilter, read
-from kept.entrypoints.web.shell import LAST, address, draw_page, now_of, root_of
+from kept.entrypoints.web.shell import LAST, address, draw_page, draw_part, now_of, root_of
 from kept.memory import Kept
 
 if TYPE_CHECKING:
@@ -43,13 +46,13 @@ def timeline(
     """Show all changes, by day, by agent and one by one."""
     now, root = now_of(memory), root_of(project)
     activity: Activity = request.app.state.activity
-    counts = activity.of(memory)
+    counted = activity.counted(memory)
     today = now.astimezone().date()
     wanted = JournalFilter(who=who, what=what, day=day)
     journal = read(memory, request.app.state.shelves.of(memory), activity, wanted, before)
     filters = {"who": who, "what": what, "day": "" if day is None else day.isoformat()}  # of the address
     is_whole = not before and not any(filters.values())
-    maps = _maps(memory, counts, today) if is_whole else []
+    maps = _maps(memory, counted, today, root) if is_whole else []
     return draw_page(
         request,
         "timeline",
@@ -59,7 +62,7 @@ def timeline(
         maps=maps,
         today=today,
         table=_weeks(maps, today),
-        lanes=_lanes(request, counts, memory, now) if is_whole else {"rows": []},
+        lanes=_lanes(request, counted.by_hour, memory, now, root) if is_whole else "",
         feed=_feed(journal, now),
         who=who,
         what=what,
@@ -74,16 +77,16 @@ def timeline(
     )
 
 
-def _maps(memory: Kept, counts: Counts, today: date) -> list[dict[str, Any]]:
+def _maps(memory: Kept, counted: Counted, today: date, root: str) -> list[dict[str, Any]]:
     recalled = Counter({day: numbers.get("recalled", 0) for day, numbers in memory.look().days().items()})
     return [
-        _map("writes", "Writes", by_local_day(counts, WRITES), today),
-        _map("recalls", "Recalls", recalled, today),
-        _map("feedback", "Reinforcements", by_local_day(counts, HELPED), today),
+        _map("writes", "Writes", counted.days_of(WRITES), today, root),
+        _map("recalls", "Recalls", recalled, today, root),
+        _map("feedback", "Reinforcements", counted.days_of(HELPED), today, root),
     ]
 
 
-def _map(name: str, label: str, days: Counter[date], today: date) -> dict[str, Any]:
+def _map(name: str, label: str, days: Counter[date], today: date, root: str) -> dict[str, Any]:
     first = today - timedelta(days=YEAR)
     shown = Counter({day: number for day, number in days.items() if first <= day <= today and number})
     busiest = max(shown, key=lambda day: shown[day], default=None)
@@ -91,11 +94,17 @@ def _map(name: str, label: str, days: Counter[date], today: date) -> dict[str, A
         "name": name,
         "label": label,
         "days": shown,
-        "calendar": draw.calendar(shown, first, today),
+        "drawn": _drawn(tuple(sorted(shown.items())), first, today, root),
         "total": shown.total(),
         "busiest": "" if busiest is None else f"{busiest.day} {busiest:%b}",
         "most": shown[busiest] if busiest else 0,
     }
+
+
+@lru_cache(maxsize=64)  # most looks at a timeline are at days that have not changed
+def _drawn(days: tuple[tuple[date, int], ...], first: date, today: date, root: str) -> Markup:
+    """Draw a year, each day with a count as a link."""
+    return draw_part("year.html", calendar=draw.calendar(dict(days), first, today), today=today, root=root)
 
 
 def _weeks(maps: list[dict[str, Any]], today: date) -> list[dict[str, Any]]:
@@ -119,11 +128,11 @@ class Lanes:
         self._daily: defaultdict[tuple[date, str], Counter[str]] = defaultdict(Counter)
 
     def add_events(self, counts: Counts) -> None:
-        for (hour, actor, action), number in sorted(counts.items()):
-            if (mark := _mark_of(action)) and hour >= self.begin:
-                about = f"{words.done(action)} {number}, {words.day(hour)}"
+        for (hour, actor, action), number in sorted(one for one in counts.items() if one[0][0] >= self.begin):
+            if mark := _mark_of(action):
+                about = f"{words.done(action)} {number}, {words.day(hour, self.now)}"
                 x = self._place(hour + timedelta(minutes=30))
-                day = hour.astimezone().date().isoformat()
+                day = hour.date().isoformat()
                 self._add(actor, hour, number, {"mark": mark, "x": x, "about": about, "day": day, "actor": actor})
 
     def add_sessions(self, sessions: "Iterable[SessionOverview]") -> None:
@@ -134,7 +143,7 @@ class Lanes:
                 "mark": "sess",
                 "x": x,
                 "width": max(0.4, round(self._place(one.ended_at) - x, 2)),
-                "about": f"session {session.name}, {words.day(start)}",
+                "about": f"session {session.name}, {words.day(start, self.now)}",
                 "name": session.name,
             }
             self._add(session.agent or "agent", start, 1, mark)
@@ -146,7 +155,7 @@ class Lanes:
             "width": round(100 / SPAN, 2),
             "rows": [self._row(actor) for actor in busiest] if self._says_something() else [],
             "hidden": max(0, len(self._sums) - LANES),
-            "now": self._place(self.now),
+            "now": round(self._place(self.now), 1),  # half an hour: until then the same drawing serves
             "table": [
                 {"day": day, "who": words.who(actor), **{name: numbers[name] for name in MARKS}}
                 for (day, actor), numbers in sorted(self._daily.items(), reverse=True)
@@ -180,13 +189,19 @@ class Lanes:
         }
 
 
-def _lanes(request: Request, counts: Counts, memory: Kept, now: datetime) -> dict[str, Any]:
+def _lanes(request: Request, counts: Counts, memory: Kept, now: datetime, root: str) -> Markup:
     lanes = Lanes(now)
     lanes.add_events(counts)
     overviews: Overviews = request.app.state.overviews
     recent = memory.sessions(limit=MOST_SESSIONS, newest_first=True)
     lanes.add_sessions(overviews.of(memory, [one for one in recent if one.started_at >= lanes.begin]))
-    return lanes.drawn()
+    return _drawn_lanes(msgspec.json.encode(lanes.drawn()), root)
+
+
+@lru_cache(maxsize=16)
+def _drawn_lanes(lanes: bytes, root: str) -> Markup:
+    """Draw two weeks by agent."""
+    return draw_part("lanes.html", lanes=msgspec.json.decode(lanes), root=root)
 
 
 def _mark_of(action: str) -> str:

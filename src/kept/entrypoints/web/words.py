@@ -7,10 +7,11 @@ from math import exp, log
 
 from kept import worth
 from kept.memory.reasons import coverage_of
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.model import PROPOSAL, Memory
 from kept.text import without_delivered
 
+SPEAKERS = {"user": "You said", "agent": "The agent said"}
 FAMILIES = {
     **dict.fromkeys(("decision", "architecture", "pattern", "convention", "preference"), "rule"),
     **dict.fromkeys(("warning", "error"), "risk"),
@@ -46,6 +47,12 @@ MOMENTS = {
     "compaction": "Compaction",
     "judge": "List to judge",
 }
+# Instead of a question, where none was asked.
+OCCASIONS = {
+    "Start": "Start of the session",
+    "Compaction": "The conversation was made shorter",
+    "Sub-agent": "A sub-agent began",
+}
 _MOMENT_OF_EVENT = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
@@ -64,7 +71,9 @@ TRUSTS = {
     "unknown": "an unknown source",
 }
 LIFETIMES = {"task": "of its task", "session": "of its session", "project": "of the project", "global": "everywhere"}
-_MARKUP = re.compile(r"<(\w[\w-]*)[^>]*>.*?</\1>|<[^>]*>|^\s*[-#>*]+\s", re.DOTALL)
+_TAG = re.compile(r"<(\w[\w-]*+)?[^<>]*+>")
+_END_TAG = re.compile(r"</(\w[\w-]*+)>")
+_SIGN = re.compile(r"^\s*[-#>*]+\s")  # of a heading, a list or a quotation
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 _NO_TAG = re.compile(r"[/\\<>{}\[\]()`\"'=]|^-|\.\w{1,4}$")  # paths, flags and markup that a program took for tags
 PAST = {
@@ -122,7 +131,7 @@ def section(name: str) -> tuple[str, str]:
     return SECTIONS.get(name, (name.capitalize(), "relevant"))
 
 
-def moment(given: Explained) -> str:
+def moment(given: RecallReceipt) -> str:
     """Name the moment of a text in one word; a receipt without one has the event of its host."""
     if given.kind == "known_error":
         return MOMENTS["failure"]
@@ -138,6 +147,17 @@ def done(action: str) -> str:
 def who(actor: str) -> str:
     """Who did it: the person who looks at the page is "you"."""
     return "you" if actor == "user" else actor
+
+
+def speaker(who: str) -> str:
+    """Say whose a statement of a list to judge is."""
+    return SPEAKERS.get(who, who[:1].upper() + who[1:])
+
+
+def not_given(reason: str) -> str:
+    """Say why an agent that asks for the same would not get a memory."""
+    said = "summaries come only when asked for" if reason.startswith("a summary of a session") else reason
+    return f"Not given to agents: {said}"
 
 
 def age(at: datetime | None, now: datetime) -> str:
@@ -158,9 +178,25 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def title(said: str, most: int) -> str:
     """Name a conversation by its first sentence, without the markup of programs."""
-    plain = " ".join(_MARKUP.sub(" ", without_delivered(said)).split())
+    plain = " ".join(_without_markup(without_delivered(said)).split())
     first = _SENTENCE_END.split(plain, maxsplit=1)[0] if plain else " ".join(said.split())
     return cut(first, most)
+
+
+def _without_markup(said: str) -> str:
+    """Return a text without tags, the content of tags that are closed, and the sign of a heading at its start.
+
+    The text may be megabytes of tags that nothing closes, so no tag is searched for its end in vain.
+    """
+    said = _SIGN.sub(" ", said)
+    last = {end[1]: end.start() for end in _END_TAG.finditer(said)}
+    parts, at = [], 0
+    for tag in _TAG.finditer(said):
+        if tag.start() >= at:
+            parts.append(said[at : tag.start()])
+            is_closed = last.get(tag[1], -1) >= tag.end()
+            at = said.index(end := f"</{tag[1]}>", tag.end()) + len(end) if is_closed else tag.end()
+    return " ".join([*parts, said[at:]])
 
 
 def cut(text: str, most: int) -> str:
@@ -168,9 +204,22 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
-def day(at: datetime | None) -> str:
-    """A moment in the person's time zone."""
-    return "" if at is None else f"{at.astimezone():%d %b %Y, %H:%M}"
+def day(at: datetime | None, now: datetime) -> str:
+    """A moment in the person's time zone, short: "today 09:12", "9 Nov, 10:12", "9 Nov 2025, 10:12"."""
+    if at is None:
+        return ""
+    local, today = at.astimezone(), now.astimezone().date()
+    name = {0: "today", 1: "yesterday", -1: "tomorrow"}.get((today - local.date()).days)
+    if name:
+        return f"{name} {local:%H:%M}"
+    year = "" if local.year == today.year else f" {local.year}"
+    return f"{local.day} {local:%b}{year}, {local:%H:%M}"
+
+
+def full(at: datetime) -> str:
+    """A moment in the person's time zone with everything that `day` leaves out."""
+    local = at.astimezone()
+    return f"{local:%A}, {local.day} {local:%B %Y, %H:%M:%S %Z}".strip()
 
 
 def hour(at: datetime | None) -> str:
@@ -182,8 +231,8 @@ def heading(at: datetime, now: datetime) -> str:
     """The day of a moment as a heading: Today, Yesterday, Thursday 12 Nov, 3 Mar 2025."""
     local, today = at.astimezone().date(), now.astimezone().date()
     days = (today - local).days
-    if days in (0, 1):
-        return ("Today", "Yesterday")[days]
+    if days in (-1, 0, 1):
+        return ("Today", "Yesterday", "Tomorrow")[days]
     shown = f"{local.day} {local:%b}" if local.year == today.year else f"{local.day} {local:%b %Y}"
     return f"{local:%A} {shown}" if 0 < days < 7 else shown
 

@@ -13,14 +13,28 @@ export const isCovered = () => NARROW.matches && Boolean(place()?.classList.cont
 
 // The record that a key acts on: the row with the ring, or the detail where it covers the list.
 export function target() {
+  if (find("#detail > article > form[data-keeps]")) return null; // a new record: no key acts on a row beside it
   if (isCovered()) return find("[data-ref], [data-n]", detail());
   const at = document.activeElement?.closest?.("[data-row]");
   return at ?? selected();
 }
 
+export const WAIT = "Save or cancel your text first.";
 export const isDirty = () => all("form[data-keeps]").some(changed);
-const changed = (form) =>
-  form.checkVisibility() && [...form.elements].some((field) => ("defaultValue" in field && field.type !== "hidden" && field.type !== "checkbox" ? field.value !== field.defaultValue : false));
+const changed = (form) => form.checkVisibility() && [...form.elements].some(isChanged);
+function isChanged(field) {
+  if (field.type === "radio") return field.checked !== field.defaultChecked;
+  if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((one) => one.defaultSelected));
+  return "defaultValue" in field && field.type !== "hidden" && field.type !== "checkbox" && field.value !== field.defaultValue;
+}
+// What was sent is no longer unsaved.
+export function settle(form) {
+  for (const field of form.elements) {
+    if (field.type === "radio") field.defaultChecked = field.checked;
+    else if (field.options) for (const one of field.options) one.defaultSelected = one.selected;
+    else if ("defaultValue" in field) field.defaultValue = field.value;
+  }
+}
 
 let asking = null;
 
@@ -29,7 +43,7 @@ export function select(row, { focus = true, opens = false, warn = () => {} } = {
   if (!row) return false;
   const before = selected();
   if (row !== before && detail() && isDirty()) {
-    warn("Save or cancel your text first.");
+    warn(WAIT);
     before?.focus();
     return false;
   }
@@ -89,23 +103,32 @@ export async function refresh(address = location.href, { keep = true } = {}) {
   const at = rows().indexOf(was);
   const name = was && nameOf(was);
   const hadFocus = document.activeElement === was;
-  const edited = isDirty();
-  for (const part of all("[data-swap]")) {
+  const edited = Boolean(detail()) && isDirty();
+  const marks = keep ? all("[data-row].marked").map(nameOf) : [];
+  const keepsText = takeText();
+  const isOther = !edited && !find("[data-live]") && partsOf(document) !== partsOf(drawn);
+  if (isOther) find("main").replaceChildren(...find("main", drawn).childNodes);
+  for (const part of all(isOther ? "[data-swap]:not(main *)" : "[data-swap]")) {
     const fresh = find(`[data-swap="${part.dataset.swap}"]`, drawn);
     if (!fresh) part.replaceChildren();
     else if (part.dataset.swap !== "detail" || !edited) part.replaceWith(fresh);
   }
+  if (!find("[data-row]")) place()?.classList.remove("chosen"); // the last one is decided: the list says how to go on
+  for (const row of rows()) if (marks.includes(nameOf(row))) row.classList.add("marked");
+  keepsText();
   document.body.dataset.lastEvent = drawn.body.dataset.lastEvent;
-  if (!keep || at < 0) return true;
+  document.dispatchEvent(new Event("drawn"));
+  if (!keep) return true;
+  if (at < 0) return selected()?.focus({ preventScroll: true }), true;
   const now = rows();
   const again = now.find((row) => nameOf(row) === name) ?? now[Math.min(at, now.length - 1)];
   if (!again) return true;
   for (const row of now) if (row !== again) row.removeAttribute("aria-current");
-  const isOther = nameOf(again) !== name;
+  const isMoved = nameOf(again) !== name;
   again.setAttribute("aria-current", "true");
   if (hadFocus) again.focus({ preventScroll: true });
   if (!isCovered()) again.scrollIntoView({ block: "nearest" });
-  if (again.href && detail() && !edited && (isOther || find("[data-ref]", detail())?.dataset.ref !== again.dataset.ref)) {
+  if (again.href && detail() && !again.hasAttribute("data-leaves") && !edited && (isMoved || find("[data-ref]", detail())?.dataset.ref !== again.dataset.ref)) {
     if (!NARROW.matches || isCovered()) {
       history.replaceState(history.state, "", again.href);
       await load(again.href);
@@ -113,6 +136,26 @@ export async function refresh(address = location.href, { keep = true } = {}) {
   }
   return true;
 }
+
+// A view that is empty has other parts than one that is not.
+const partsOf = (page) => all("main [data-swap]", page).map((part) => part.dataset.swap).join(" ");
+
+// What was typed and marked in a list to judge, to be put into the list that is drawn in its place.
+function takeText() {
+  const written = new Map(all("form[data-keeps] [data-statement]").map((row) => [row.dataset.statement, fieldsOf(row)]));
+  return () => {
+    for (const row of all("form[data-keeps] [data-statement]")) {
+      const before = written.get(row.dataset.statement) ?? [];
+      fieldsOf(row).forEach((field, place) => {
+        const old = before[place];
+        if (!old || !isChanged(old)) return;
+        if (field.type === "radio") field.checked = old.checked;
+        else field.value = old.value;
+      });
+    }
+  };
+}
+const fieldsOf = (row) => all("textarea, select, [type=radio]", row);
 
 export const nameOf = (row) => row.dataset.ref ?? row.dataset.n ?? row.dataset.name ?? row.getAttribute("href");
 
@@ -129,7 +172,8 @@ addEventListener("popstate", (event) => {
 
 // A list that is opened in another tab, or again, shows the row that its address names.
 const chosen = selected();
-if (chosen && /[?&](ref|item|session|receipt|task)=/.test(location.search) && !isCovered()) {
+// In "What the agent saw" the rows stand below the text that they open: there the page stays at its top.
+if (chosen && document.body.dataset.view !== "saw" && /[?&](ref|item|session|task)=/.test(location.search) && !isCovered()) {
   chosen.focus({ preventScroll: true });
   const { top, bottom } = chosen.getBoundingClientRect();
   if (top < 0 || bottom > innerHeight) chosen.scrollIntoView({ block: "center" });
