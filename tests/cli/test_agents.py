@@ -28,7 +28,7 @@ def test_an_agent_at_the_command_line_does_not_pass_for_the_person_who_made_a_gu
         (["guard", "1", "tell", "-y"], b"only a person can"),
         (["--as", "admin", "guard", "1", "tell", "-y"], b"only a person can"),
         (["forget", "1"], b"Memory 1 is guarded; only a person can change it"),
-        (["revise", "1", "Push at any time"], b"kept guard 1 tell"),
+        (["edit", "1", "Push at any time"], b"kept guard 1 tell"),
     ):
         done = shell.run(*words, **agent)
         assert done.returncode == 1, done.stdout
@@ -41,6 +41,6 @@ def test_an_agent_at_the_command_line_does_not_pass_for_the_person_who_made_a_gu
 def test_history_and_undo_name_the_memory_of_a_guard(shell: Shell) -> None:
     shell("remember", "Never push to main without asking me", "--kind", "preference")
     shell("guard", "1", "stop")
-    last = shell("history").splitlines()[-1]
+    last = shell("history").splitlines()[0]
     assert "guard [id:1]" in last
     assert f"guard [id:1] (event {last.split()[0]}" in shell("undo", last.split()[0])

@@ -37,6 +37,19 @@ def test_pinned_memories_come_along(asked: Shell) -> None:
     assert [memory["ref"] for memory in asked.json("recall", "importer")["pinned"]] == ["2"]
 
 
+def test_nothing_found_comes_before_what_is_pinned(asked: Shell) -> None:
+    asked("pin", "2")
+    said = asked("recall", "zebra").splitlines()
+    assert said[:3] == ["No memory has the word zebra. Try other words for it, or `kept list`.", "", "Pinned:"]
+
+
+def test_why_names_no_words_for_a_text_that_was_written_without_a_search(asked: Shell) -> None:
+    asked("briefing")
+    assert "words:" not in asked("why")
+    asked("recall", "auth")
+    assert "words: auth" in asked("why")
+
+
 def test_nothing_found_says_what_to_try(asked: Shell) -> None:
     assert asked("recall", "zebra") == "No memory has the word zebra. Try other words for it, or `kept list`.\n"
     assert "any of the words zebra, Okapi." in asked("recall", "zebra", "Okapi")

@@ -26,22 +26,18 @@ MAY_IMPORT = (
     *(f"kept.{noun}" for noun in NOUNS),
 )
 NOT_IN_THE_TOUR = {
-    "database",
     "team",
-    "move",
     "mcp",
     "protocol",
     "install",
     "uninstall",
     "tour",
     "config",
-    "demote",
     "judge",
     "edit",
     "unpin",
     "show",
     "projects",
-    "allow",
     "guard",
     "files",
     "narrative",
@@ -51,7 +47,8 @@ NOT_IN_THE_TOUR = {
     "token",
     "replay",
     "failure",
-    "paused",
+    "restore",
+    "help",
     "propose",
     "clear-global",
 }
@@ -98,7 +95,21 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
 
 
 # Commands that say more than the one verb of their name, or take several memories where a verb takes one.
-OTHER_WORDS = {"judge", "pin", "unpin", "forget", "restore", "erase", "review", "off", "items", "import"}
+OTHER_WORDS = {
+    "edit",
+    "why",
+    "rate",
+    "judge",
+    "pin",
+    "unpin",
+    "forget",
+    "restore",
+    "erase",
+    "review",
+    "pause",
+    "items",
+    "import",
+}
 
 
 def test_a_command_has_the_line_of_a_verb_that_it_calls() -> None:

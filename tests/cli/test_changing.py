@@ -1,5 +1,6 @@
 """Changing a memory, and taking it back."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,19 +18,19 @@ def kept_one(shell: Shell) -> Shell:
 
 
 def test_feedback_goes_up_by_3_and_down_by_1(kept_one: Shell) -> None:
-    assert kept_one("reinforce", "1") == "[id:1] has feedback +3 now.\n"
-    assert kept_one("demote", "1") == "[id:1] has feedback +2 now.\n"
+    assert kept_one("rate", "1", "+") == "[id:1] has feedback +3 now.\n"
+    assert kept_one("rate", "1", "-") == "[id:1] has feedback +2 now.\n"
     assert kept_one.json("show", "1")["feedback"] == 2
 
 
 def test_a_revised_memory_keeps_its_ref_and_unless_told_otherwise_its_tags(kept_one: Shell) -> None:
-    assert kept_one("revise", "1", "Use", "Fastify 5") == "[id:1] is revised.\n"
+    assert kept_one("edit", "1", "Use", "Fastify 5") == "[id:1] is changed: text.\n"
     assert kept_one.json("show", "1")["content"] == "Use Fastify 5"
     assert kept_one.json("show", "1")["tags"] == ["api"]
-    kept_one("revise", "1", "-", "--tag", "web", input="Use Fastify 6\n")
+    kept_one("edit", "1", "-", "--tag", "web", input="Use Fastify 6\n")
     assert kept_one.json("show", "1")["content"] == "Use Fastify 6"
     assert kept_one.json("show", "1")["tags"] == ["web"]
-    assert "the text is empty" in kept_one.fails("revise", "1", " ")
+    assert "the text is empty" in kept_one.fails("edit", "1", " ")
 
 
 def test_pinned_and_no_longer(kept_one: Shell) -> None:
@@ -58,8 +59,8 @@ def test_undo_takes_back_the_last_change_and_names_the_one_that_makes_it_again(k
 
 
 def test_undo_refuses_what_later_changes_build_on(kept_one: Shell) -> None:
-    kept_one("revise", "1", "Use Fastify 5")
-    kept_one("revise", "1", "Use Fastify 6")
+    kept_one("edit", "1", "Use Fastify 5")
+    kept_one("edit", "1", "Use Fastify 6")
     assert "because of memory 1: its text was changed again by event 3" in kept_one.fails("undo", "2")
 
 
@@ -126,7 +127,7 @@ def test_erasing_opens_the_store_once(kept_one: Shell, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "command", [["reinforce", "g1"], ["revise", "g1", "y"], ["pin", "g1"], ["forget", "g1"], ["erase", "g1"]]
+    "command", [["rate", "g1", "+"], ["edit", "g1", "y"], ["pin", "g1"], ["forget", "g1"], ["erase", "g1"]]
 )
 def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shell, command: list[str]) -> None:
     shell("remember", "x", "--global", "--yes")
@@ -145,7 +146,7 @@ def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shel
 
 def test_a_change_to_an_alias_can_be_undone(shell: Shell) -> None:
     shell("alias", "add", "play-ground", "harbor")
-    assert "alias:play-ground" in shell("history")
+    assert "user alias play-ground\n" in shell("history")
     assert shell("undo") == "Undone: alias play-ground (event 1).\n`kept undo 2` makes the change again.\n"
     shell("undo", "2")
     assert shell.json("alias", "list")["aliases"]["play-ground"] == ["harbor"]
@@ -160,8 +161,12 @@ def test_a_change_to_an_alias_can_be_undone(shell: Shell) -> None:
         (["pin", "1"], ["edit", "1", "--tag", "api"], "[id:1] stays as it was. Nothing was changed.\n"),
         (["alias", "add", "a1", "b1"], ["alias", "add", "a1", "b1"], "a1 also finds b1. Nothing was changed.\n"),
         (["pin", "1"], ["alias", "add", "db", "database"], " Nothing was changed.\n"),
-        (["off"], ["off"], "Kept was paused in this project already. Nothing was changed. `kept on` ends it.\n"),
-        (["pin", "1"], ["on"], "Kept was not paused here. Nothing was changed.\n"),
+        (
+            ["pause"],
+            ["pause"],
+            "Kept was paused in this project already. Nothing was changed. `kept resume` ends it.\n",
+        ),
+        (["pin", "1"], ["resume"], "Kept was not paused here. Nothing was changed.\n"),
     ],
 )
 def test_a_command_that_changes_nothing_says_so_and_undo_takes_back_the_last_real_change(
@@ -171,7 +176,7 @@ def test_a_command_that_changes_nothing_says_so_and_undo_takes_back_the_last_rea
     events = kept_one.json("history")["events"]
     assert kept_one(*again).endswith(says)
     assert kept_one.json("history")["events"] == events, "no event without a change"
-    assert f"Undone: {first[0]}".replace("off", "pause") in kept_one("undo")
+    assert f"Undone: {first[0]}" in kept_one("undo")
 
 
 def test_undo_says_how_old_the_change_is_that_it_took_back(kept_one: Shell) -> None:
@@ -211,8 +216,8 @@ def test_a_memory_that_is_restored_beside_its_rival_stays_and_the_contradiction_
     shell.clock.advance(hours=1)
     shell("remember", "We moved from Cloudinary to Bunny for product images", "--kind", "decision")
     shell.clock.advance(hours=1)
-    assert "[id:1] contradicts a memory that is already kept: c1." in shell("restore", "1")
-    assert shell.json("conflicts")["conflicts"][0]["sides"] == ["2", "1"]
+    assert "[id:1] contradicts [id:2] (conflict c1)." in shell("restore", "1")
+    assert shell.json("review", "conflicts")["conflicts"][0]["sides"] == ["2", "1"]
     assert {one["ref"] for one in shell.json("list")["memories"]} == {"1", "2"}
 
 
@@ -220,10 +225,10 @@ def test_a_revision_that_contradicts_another_memory_says_so(shell: Shell) -> Non
     shell("remember", "The session timeout is 30 minutes")
     shell("remember", "Invoices are sent by the billing worker")
     shell.clock.advance(hours=1)
-    assert "contradicts" not in shell("revise", "2", "Invoices are sent by the mail worker")
+    assert "contradicts" not in shell("edit", "2", "Invoices are sent by the mail worker")
     shell.clock.advance(hours=1)
-    said = shell("revise", "2", "The session timeout is 60 minutes")
-    assert "[id:2] contradicts a memory that is already kept: c1. `kept conflicts` shows both sides." in said
+    said = shell("edit", "2", "The session timeout is 60 minutes")
+    assert "[id:2] contradicts [id:1] (conflict c1). `kept review conflicts` shows both sides." in said
     shell.clock.advance(hours=1)
     assert "contradicts" not in shell("edit", "2", "--tag", "auth")
 
@@ -234,9 +239,10 @@ def test_an_editor_that_fails_changes_nothing_and_another_way_is_named(
     shell("remember", "The session timeout is 30 minutes")
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", "false")
+    shell.answers = []
     said = shell.fails("edit", "1")
     assert "The editor did not save the text (false: Editing failed)." in said
-    assert "Nothing was changed. Set $EDITOR to another program, or use `kept edit REF --text TEXT`." in said
+    assert "Nothing was changed. Set $EDITOR to another program, or use `kept edit REF TEXT`." in said
 
 
 def test_an_undo_that_comes_too_late_names_the_whole_call_and_says_what_happened_since(shell: Shell) -> None:
@@ -247,3 +253,58 @@ def test_an_undo_that_comes_too_late_names_the_whole_call_and_says_what_happened
     assert "The change of events 2 to 3 cannot be undone, because of memory 1: " in said
     assert "_at" not in said
     assert "again by event 4" in said
+
+
+def test_every_change_answers_with_the_same_shape_for_one_and_for_several(kept_one: Shell) -> None:
+    kept_one("remember", "Use Postgres")
+    for refs in (["1"], ["1", "2"]):
+        for command in (["pin", *refs], ["unpin", *refs], ["rate", *refs, "+"], ["forget", *refs], ["restore", *refs]):
+            assert [one["ref"] for one in kept_one.json(*command)["memories"]] == refs
+    assert len(kept_one.json("erase", "1", "--yes")["erased"]) == 1
+
+
+def test_undo_names_the_last_change_of_this_person_first(kept_one: Shell) -> None:
+    kept_one("rate", "1", "+")
+    kept_one.run("remember", "Said by an agent", KEPT_AGENT="helper")
+    undone = kept_one.type("undo")
+    assert undone.stderr == "Your last change, just now: rate + [id:1] Use Fastify.\n"
+    assert "Undone: rate + (event 2)." in undone.stdout
+    assert "Said by an agent" in kept_one("list"), "the change of an agent stays"
+
+
+def test_undo_ends_its_sentence_with_one_full_stop(shell: Shell) -> None:
+    shell("remember", "Send the invoices by mail.")
+    assert shell.type("undo").stderr.endswith("remember [id:1] Send the invoices by mail.\n")
+
+
+def test_an_edited_memory_that_is_archived_stays_so_and_says_it(kept_one: Shell) -> None:
+    kept_one("review", "--apply", "archive:1", "--yes")
+    said = kept_one("edit", "1", "Use Fastify 5")
+    assert "It stays archived, " in said
+    assert "`kept restore 1` brings it back." in said
+    kept_one("restore", "1")
+    kept_one("forget", "1")
+    assert "`kept restore 1` brings it back." in kept_one.fails("edit", "1", "Use Fastify 6")
+
+
+def test_a_file_that_is_given_to_restore_names_the_command_for_backups(kept_one: Shell) -> None:
+    kept_one("store", "backup", "b.db")
+    for file in ("b.db", "gone.db", "backups/daily"):
+        assert f"`kept store restore {file}` restores a backup." in kept_one.fails("restore", file)
+
+
+def test_an_undo_of_many_memories_asks_once_and_answers_in_one_line(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("".join(f"- The port of service {n} is {4000 + n}\n" for n in range(5)))
+    shell("import", "openclaw", str(tmp_path / "MEMORY.md"))
+    shell.answers = [False]
+    assert "The answer was no" in shell.type("undo").stderr
+    shell.answers = [True]
+    undone = shell.type("undo")
+    assert undone.stdout.splitlines()[0] == "Undone: the import of 5 memories from MEMORY.md."
+    assert undone.stdout.count("[id:") == 0
+    assert undone.stderr == "", "the question said it"
+    assert shell.questions == ["Undo the import of 5 memories from MEMORY.md?"] * 2
+    shell.answers = []
+    shell("undo", undone.stdout.split("`kept undo ")[1].split("`")[0], "--yes")
+    shell("pin", "1")
+    assert "The port of service 0" in shell.type("undo").stderr, "no question about one memory"

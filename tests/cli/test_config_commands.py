@@ -13,16 +13,16 @@ def test_every_setting_is_shown_with_its_help_and_origin(shell: Shell) -> None:
     assert document["settings"] == flat(Settings())
     assert set(document["origin"].values()) == {"default"}
     said = shell("config", "show", "--origin")
-    assert "  # Points that a reinforce adds to a memory's feedback.\n  reinforce_weight = 3  (default)\n" in said
-    assert "  shelf_life_days.warning = 30  (default)\n" in said
-    assert "(default)" not in shell("config", "show")
+    assert "# Points that a reinforce adds to a memory's feedback.\nreinforce_weight = 3  # default\n" in said
+    assert "shelf_life_days.warning = 30  # default\n" in said
+    assert "# default" not in shell("config", "show")
 
 
 def test_a_setting_is_set_holds_and_is_unset(shell: Shell) -> None:
     said = shell("config", "set", "reinforce_weight", "7")
     assert f"Written to {shell.folder / 'config.toml'}.\nreinforce_weight is 7 now (user file " in said
     shell("remember", "x")
-    assert shell("reinforce", "1") == "[id:1] has feedback +7 now.\n"
+    assert shell("rate", "1", "+") == "[id:1] has feedback +7 now.\n"
     assert "reinforce_weight is 3 now (default)." in shell("config", "unset", "reinforce_weight")
     assert "reinforce_weight was not set in" in shell("config", "unset", "reinforce_weight")
 

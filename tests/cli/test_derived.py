@@ -37,7 +37,7 @@ def test_global_is_short_for_the_tier(shell: Shell, options: list[str]) -> None:
 
 def test_revise_changes_other_fields_as_well(shell: Shell) -> None:
     shell("remember", "Use Fastify", "--tag", "web")
-    revised = shell.json("revise", "1", "--kind", "decision", "--file", "app.py")
+    revised = shell.json("edit", "1", "--kind", "decision", "--file", "app.py")
     assert (revised["content"], revised["kind"], revised["tags"], revised["files"]) == (
         "Use Fastify",
         "decision",
@@ -79,3 +79,44 @@ def test_a_message_is_answered_as_a_line_with_its_ref(shell: Shell) -> None:
     said = shell("session", "append", "s1", "user", "We use", "pnpm")
     assert said == "s1#1 user: We use pnpm\n"
     assert "s1#1 user: We use pnpm" in shell("session", "messages", "s1")
+
+
+def test_derived_commands_answer_people_in_words(shell: Shell) -> None:
+    shell("remember", "Prefers short answers", "--global", "--yes")
+    assert shell("session", "begin", "s1") == "s1 is open.\n"
+    assert (
+        shell("session", "append", "s1", "user", "Where is the port?", "--id", "m1")
+        == "s1#1 user: Where is the port?\n"
+    )
+    assert "is there already" in shell("session", "append", "s1", "user", "Where is the port?", "--id", "m1")
+    assert "Where is the port?" in shell("session", "window", "s1")
+    assert shell("session", "flush", "s1").startswith("0 new findings")
+    assert shell("session", "given", "s1") == "Nothing was given in this session.\n"
+    assert shell("session", "findings", "s1") == "The session has no findings.\n"
+    assert "No session" in shell("session", "pack")
+    shell("recall", "short answers")
+    receipt = shell.json("why")["receipt"]
+    assert "[id:g1] fact: Prefers short answers" in shell("replay", receipt)
+    shell("remember", "The port is 4000", "--file", "src/a.py")
+    assert shell("guard", "1", "stop", "--yes").startswith("Guard set on 1: a matching tool call is refused once, then")
+    assert shell("guard", "1", "tell", "--yes").startswith("Guard off for 1: a matching tool call only gets")
+    assert "DANGER: Forget all 1 global memory, for every project?" in shell.fails("clear-global")
+    assert shell("clear-global", "--yes").startswith("1 memory forgotten, for every project.")
+
+
+def test_kept_errors_are_listed_line_by_line(shell: Shell) -> None:
+    assert shell("failure", "list").startswith("No errors are kept here yet.")
+    shell("failure", "add", "ModuleNotFoundError: No module named 'app'", "Install the package first")
+    listed = shell("failure", "list")
+    assert "\\n" not in listed
+    assert shell.json("failure", "list")["memories"][0]["ref"] == "1"
+
+
+def test_a_derived_command_that_only_reads_has_no_yes(shell: Shell) -> None:
+    assert "--yes" not in shell("session", "given", "--help")
+    assert "--yes" in shell("session", "append", "--help")
+
+
+def test_a_message_without_a_text_is_refused(shell: Shell) -> None:
+    shell("session", "begin", "s1")
+    assert shell.fails("session", "append", "s1", "user", code=2).startswith("There is no text.")

@@ -1,4 +1,4 @@
-"""A22: `kept export`, `kept import` of an export, and `kept merge`."""
+"""A22: `kept export`, `kept import` of an export, and `kept store merge`."""
 
 from pathlib import Path
 
@@ -57,12 +57,14 @@ def test_an_export_is_imported_on_another_machine(shell: Shell, elsewhere: Shell
 def test_two_homes_are_merged(shell: Shell, elsewhere: Shell) -> None:
     shell("remember", "Use Fastify, not Express")
     elsewhere("remember", "The parser skips blank lines")
-    assert "1 memory would be stored" in shell("merge", str(elsewhere.home), "--dry-run")
-    assert "1 memory stored" in shell("merge", str(elsewhere.home))
-    assert "1 memory stored" in elsewhere("merge", str(shell.home))
+    assert "1 memory would be stored" in shell("store", "merge", str(elsewhere.home), "--dry-run")
+    assert "1 memory stored" in shell("store", "merge", str(elsewhere.home))
+    assert "1 memory stored" in elsewhere("store", "merge", str(shell.home))
     assert shell("recall", "parser blank")
-    assert "0 memories stored" in shell("merge", str(elsewhere.home))
-    assert "is the store that is open here" in shell.fails("merge", str(next(shell.home.glob("projects/*/kept.db"))))
+    assert "0 memories stored" in shell("store", "merge", str(elsewhere.home))
+    assert "is the store that is open here" in shell.fails(
+        "store", "merge", str(next(shell.home.glob("projects/*/kept.db")))
+    )
 
 
 def test_a_file_that_cannot_be_read_is_an_error(shell: Shell, tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ def test_a_file_that_cannot_be_read_is_an_error(shell: Shell, tmp_path: Path) ->
     torn.write_bytes(b'{"format":"kept/99"}\n')
     assert "not an export that this version of Kept can read" in shell.fails("import", str(torn))
     assert "does not exist" in shell.fails("import", str(tmp_path / "nowhere.jsonl"))
-    assert "does not exist" in shell.fails("merge", str(tmp_path / "nowhere"))
+    assert "does not exist" in shell.fails("store", "merge", str(tmp_path / "nowhere"))
     assert "nothing to import" in shell.fails("import", code=2)
     assert shell("history") == before
 
@@ -135,3 +137,46 @@ def test_the_format_of_an_export_is_told_by_the_ending_of_the_file(shell: Shell,
         assert (tmp_path / file).read_text().startswith("{")
     assert "--format praxis" in shell.fails("export", str(tmp_path / "all.json"))
     assert not (tmp_path / "all.json").exists()
+
+
+def test_an_export_overwrites_a_file_only_after_a_yes(shell: Shell, tmp_path: Path) -> None:
+    told(shell)
+    file = tmp_path / "notes.md"
+    file.write_text("mine")
+    refused = shell.fails("export", str(file))
+    assert refused.startswith("This needs confirmation: ")
+    assert "notes.md exists already. Overwrite it? Add --yes" in refused
+    shell.answers = [False]
+    assert shell.type("export", str(file)).exit_code == 1
+    assert file.read_text() == "mine"
+    shell.answers = [True]
+    shell("export", str(file))
+    assert file.read_text() != "mine"
+    shell.answers = None
+    shell("export", str(file), "-y")
+
+
+def test_a_dash_is_standard_output_of_an_export_and_standard_input_of_an_import(
+    shell: Shell, elsewhere: Shell, tmp_path: Path
+) -> None:
+    told(shell)
+    exported = shell("export", "-")
+    assert exported.startswith('{"format":"kept/1"')
+    assert not Path("-").exists()
+    assert "3 memories would be stored" in elsewhere("import", "-", "--dry-run", input=exported)
+    assert "3 memories stored" in elsewhere("import", "-", input=exported)
+    assert "Only an export of Kept" in elsewhere.fails("import", "-", input="a note")
+
+
+def test_an_unknown_format_of_an_export_is_reported_before_anything_else(shell: Shell, tmp_path: Path) -> None:
+    assert shell.fails("export", "--format", "xml").startswith("Unknown format 'xml'. Choose one of kept, markdown")
+    file = tmp_path / "all.xml"
+    file.write_text("mine")
+    assert "Unknown format" in shell.fails("export", "--format", "xml", str(file))
+
+
+def test_an_export_says_what_it_left_out(shell: Shell, tmp_path: Path) -> None:
+    told(shell)
+    assert "Left out: 1 archived, 1 forgotten." in shell("export", str(tmp_path / "all.md"))
+    assert "Left out: 1 forgotten. `--with-forgotten` adds them." in shell("export", str(tmp_path / "all.jsonl"))
+    assert "Left out" not in shell("export", "--with-forgotten", str(tmp_path / "more.jsonl"))

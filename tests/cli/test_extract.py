@@ -69,10 +69,9 @@ def test_an_item_is_not_edited_at_the_command_line(shell: Shell) -> None:
     Path("pay.py").write_text("# NOTE: cents are integers in every table\n", "utf-8")
     shell("extract")
     for typed in (
-        ("revise", "1", "Pass --force"),
-        ("edit", "1", "--text", "Pass --force"),
+        ("edit", "1", "Pass --force"),
         ("edit", "1", "--kind", "decision"),
-        ("revise", "2", "Pass --force"),
+        ("edit", "2", "Pass --force"),
     ):
         told = shell.fails(*typed)
         assert "was extracted from pay.py:1" in told

@@ -7,7 +7,7 @@ import pytest
 from kept.entrypoints.cli import catalog, derived
 from tests.cli.shell import Shell
 
-REFS = ["show", "reinforce", "demote", "pin", "unpin", "forget", "erase", "history"]
+REFS = ["show", "pin", "unpin", "forget", "erase", "history"]
 
 
 @pytest.mark.parametrize("arguments", [["--project", "a", "remember", "x"], ["remember", "x", "--project", "a"]])
@@ -42,6 +42,14 @@ def test_errors_are_one_json_document_wherever_json_stands(shell: Shell, positio
     }
 
 
+def test_a_narrow_terminal_keeps_most_of_its_columns_for_the_help_of_options(shell: Shell) -> None:
+    narrow, wide = (
+        shell.run("list", "--help", COLUMNS=columns).stdout.decode().splitlines() for columns in ("60", "100")
+    )
+    assert "  --kind KIND         Only these kinds. May be repeated." in narrow
+    assert f"  {'--kind KIND':30}  Only these kinds. May be repeated." in wide
+
+
 def test_text_after_a_double_dash_is_text(shell: Shell) -> None:
     assert shell("remember", "--", "--json") == "Kept: [id:1] (fact).\n"
     assert shell.json("list")["memories"][0]["content"] == "--json"
@@ -57,8 +65,13 @@ def test_every_command_refuses_what_is_no_ref_and_what_is_not_there(shell: Shell
     ("arguments", "sentence"),
     [
         (["lst"], "There is no command 'lst'. Did you mean list? `kept --help` shows the usage."),
-        (["serch", "x"], "There is no command 'serch'. Did you mean recall?"),
+        (["serch", "x"], "There is no command 'serch'. Did you mean find?"),
         (["delete", "1"], "There is no command 'delete'. Did you mean forget, or erase for good?"),
+        (["rate", "1"], "Say + (helpful) or - (wrong) at the end: kept rate 1 +"),
+        (["rate", "1", "+-"], "Say + (helpful) or - (wrong) at the end: kept rate 1 +. "),
+        (["rate", "1", "up"], "Say + (helpful) or - (wrong) at the end: kept rate 1 +. "),
+        (["show", "1", "--jsn"], "There is no option --jsn. Did you mean --json? `kept show --help`"),
+        (["show", "1", "--xyzzy"], "There is no option --xyzzy. `kept show --help`"),
         (["version"], "There is no command 'version'. Did you mean kept --version?"),
         (["show"], "Missing argument 'REF'. `kept show --help` shows the usage."),
         (["projects", "marge"], "There is no command 'marge'. Did you mean merge?"),
@@ -113,14 +126,33 @@ def test_a_skill_can_reach_nothing(shell: Shell) -> None:
         assert "may not" in shell.fails(*arguments, "--as", "skill")
 
 
-def test_help_groups_all_commands_by_topic(shell: Shell) -> None:
+def test_the_first_page_has_few_commands_and_ten_of_them_for_every_day(shell: Shell) -> None:
     page = shell("--help")
+    shown = [name for names in catalog.FIRST_PAGE.values() for name in names]
+    assert len(set(shown)) == len(shown) <= 23
+    assert len(catalog.FIRST_PAGE["Everyday"]) == 10
+    for heading, names in catalog.FIRST_PAGE.items():
+        assert f"\n{heading}:\n" in page
+        assert all(f"\n  {name} " in page for name in names)
+    assert "\n  narrative " not in page
+    assert f"`kept help --all` lists all {len(catalog.COMMANDS)} commands" in page
+    assert page == shell("-h") == shell() == shell("help")
+
+
+def test_the_help_of_a_command_is_found_by_its_words(shell: Shell) -> None:
+    assert shell("help", "store", "backup") == shell("store", "backup", "--help")
+    assert shell("help", "review") == shell("review", "--help")
+    assert "There is no command 'bakup'. Did you mean backup?" in shell.fails("help", "store", "bakup", code=2)
+    assert "`kept list` has no command 'x'." in shell.fails("help", "list", "x", code=2)
+
+
+def test_all_commands_are_listed_by_topic_when_asked(shell: Shell) -> None:
+    page = "\n" + shell("help", "--all")
     for topic in ("Writing", "Reading", "Changing", "Maintenance", "Set-up"):
         assert f"\n{topic}:\n" in page
     for name, entry in catalog.COMMANDS.items():
         assert f"\n  {name} " in page
         assert entry.line.split()[0] in page
-    assert page == shell("-h") == shell()
 
 
 def test_help_and_version_are_also_one_json_document(shell: Shell) -> None:
@@ -142,3 +174,21 @@ def test_no_command_asks_when_nobody_is_there_to_answer(shell: Shell) -> None:
     assert sentence == (
         "This needs confirmation: Add global fact: 'x'? Add --yes to confirm, or run the command in a terminal."
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("conflicts", "review conflicts"),
+        ("resolve", "review resolve"),
+        ("paused", "status"),
+        ("backup", "store backup"),
+    ],
+)
+def test_an_old_name_names_the_command_of_today(shell: Shell, old: str, new: str) -> None:
+    assert f"Did you mean {new}?" in shell.fails(old, code=2)
+
+
+def test_help_suggests_only_names_that_are_near(shell: Shell) -> None:
+    assert "Did you mean" not in shell.fails("help", "nope", code=2)
+    assert "Did you mean status?" in shell.fails("help", "statsu", code=2)

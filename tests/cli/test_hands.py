@@ -119,7 +119,7 @@ def test_filters_show_what_they_choose_and_ask(shell: Shell) -> None:
 
 def test_a_memory_is_edited_by_options_and_in_an_editor(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     shell("remember", "The port is 3000", "--tag", "net")
-    assert "is changed: text, kind." in shell("edit", "1", "--text", "The port is 4000", "--kind", "decision")
+    assert "is changed: text, kind." in shell("edit", "1", "The port is 4000", "--kind", "decision")
     shown = shell.json("edit", "1", "--importance", "0.2", "--file", "a.py", "--tag", "web")
     assert (shown["importance"], shown["files"], shown["tags"]) == (0.2, ["a.py"], ["web"])
     assert "Did you mean decision?" in shell.fails("edit", "1", "--kind", "decisoin")
@@ -130,6 +130,8 @@ def test_a_memory_is_edited_by_options_and_in_an_editor(shell: Shell, monkeypatc
         return page.replace("The port is 4000", "The port is 5000\nfor the API").replace("tags: web", "tags: web, api")
 
     monkeypatch.setattr("click.edit", edit)
+    assert "Give TEXT, or run it in a terminal." in shell.fails("edit", "1")
+    shell.answers = []
     assert "is changed: text, tags." in shell("edit", "1")
     assert "kind: decision" in pages[0]
     assert shell.json("show", "1")["content"] == "The port is 5000\nfor the API"
@@ -159,8 +161,17 @@ def test_lines_are_broken_at_words_on_a_terminal() -> None:
     assert "".join("".join(line).strip() for line in wrapped((long,), 20)) == long
 
 
+def test_a_command_between_backticks_stays_on_one_row() -> None:
+    """A line break inside it would make two commands of it when it is copied."""
+    line = "Memories stay in /home/ann/.local/share/kept now. (`kept uninstall --data`) deletes them."
+    for width in (40, 60, 70):
+        assert any("(`kept uninstall --data`)" in "".join(parts) for parts in wrapped((line,), width))
+    narrow = ["".join(parts) for parts in wrapped(("`kept uninstall --data`",), 12)]
+    assert narrow == ["`kept", "uninstall", "--data`"], "unless no row holds it"
+
+
 def test_every_option_of_a_review_has_a_key_of_its_own() -> None:
-    options = ["supersede", "the-other", "keep", "archive", "forget", "later", "stop"]
+    options = ["supersede", "the-other", "keep", "archive", "forget", "later", "edit", "undo", "quit", "help"]
     keys = keys_of(options)
     assert list(keys.values()) == options
     assert all(len(key) == 1 for key in keys)
@@ -180,7 +191,17 @@ def test_a_key_and_what_it_does_stand_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("click.getchar", lambda: "b")
-    options = ["replace 15 by 16", "or 16 by 15", "both stay", "archive 15", "forget 15", "later", "stop"]
+    options = [
+        "replace 15 by 16",
+        "or 16 by 15",
+        "both stay",
+        "archive 15",
+        "forget 15",
+        "later",
+        "edit",
+        "quit",
+        "help",
+    ]
     assert _pick_at_terminal("2 of 17", options) == "both stay"
     shown = capsys.readouterr().err
     lines = [line for line in shown.split("\n") if line]
@@ -242,7 +263,7 @@ def test_without_the_driver_every_command_for_a_database_names_what_to_install(
     for name in [name for name in sys.modules if name.startswith("kept.storage.postgres")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    assert install_line("postgres") in shell.fails("database", *command, "postgresql://ann@127.0.0.1:1/kept")
+    assert install_line("postgres") in shell.fails("store", "database", *command, "postgresql://ann@127.0.0.1:1/kept")
 
 
 def test_a_path_that_is_not_there_is_said_to_be_missing(shell: Shell) -> None:

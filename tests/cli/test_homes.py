@@ -130,9 +130,6 @@ def test_a_new_project_is_made_for_a_directory_and_no_name_is_given_twice(shell:
     (tmp_path / "docs").mkdir()
     assert shell("projects", "link", "--new", "Handbook", str(tmp_path / "docs")).endswith(")." + "\n")
     assert "already exists" in shell.fails("projects", "link", "--new", "handbook", ".")
-    assert "cannot be combined" in shell.fails(
-        "projects", "link", "--new", "x", "--database", "postgresql://h/d", code=2
-    )
 
 
 def test_hooks_are_silent_and_make_no_home_while_it_is_away(shell: Shell) -> None:

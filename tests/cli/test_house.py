@@ -1,4 +1,4 @@
-"""`kept backup`, `kept restore FILE` and `kept doctor`."""
+"""`kept store backup`, `kept store restore FILE` and `kept doctor`."""
 
 import json
 from collections.abc import Callable
@@ -17,11 +17,11 @@ def contents(shell: Shell) -> list[str]:
 def test_a_backup_brings_everything_back(shell: Shell) -> None:
     shell("remember", "one")
     shell("remember", "two", "--pin")
-    assert "Backed up to b.db: 2 memories, 2 events" in shell("backup", "b.db")
+    assert "Backed up to b.db: 2 memories, 2 events" in shell("store", "backup", "b.db")
     for path in shell.home.rglob("kept.db*"):
         if path.is_file():
             path.unlink()
-    assert "Restored 2 memories and 2 events from b.db." in shell("restore", "b.db")
+    assert "Restored 2 memories and 2 events from b.db." in shell("store", "restore", "b.db")
     assert contents(shell) == ["two", "one"]
     shell("undo")
     shell("remember", "three")
@@ -30,78 +30,80 @@ def test_a_backup_brings_everything_back(shell: Shell) -> None:
 
 def test_a_store_with_newer_changes_is_replaced_only_after_a_yes_and_is_kept(shell: Shell) -> None:
     shell("remember", "one")
-    shell("backup", "b.db")
+    shell("store", "backup", "b.db")
     shell("remember", "two")
-    assert "has changes that are not in b.db" in shell.fails("restore", "b.db")
+    assert "has changes that are not in b.db" in shell.fails("store", "restore", "b.db")
     assert contents(shell) == ["two", "one"]
-    restored = shell.json("restore", "b.db", "--yes")
+    restored = shell.json("store", "restore", "b.db", "--yes")
     assert contents(shell) == ["one"]
     shell.clock.advance(seconds=1)
-    shell("restore", restored["replaced"], "--yes")
+    shell("store", "restore", restored["replaced"], "--yes")
     assert contents(shell) == ["two", "one"]
 
 
 def test_a_store_without_newer_changes_is_not_asked_about(shell: Shell) -> None:
     shell("remember", "one")
-    shell("backup", "b.db")
-    assert "Restored 1 memory" in shell("restore", "b.db")
+    shell("store", "backup", "b.db")
+    assert "Restored 1 memory" in shell("store", "restore", "b.db")
 
 
 def test_what_was_erased_does_not_come_back_from_a_backup(shell: Shell) -> None:
     shell("remember", "one")
     shell("remember", "the canary sings")
-    shell("backup", "b.db")
+    shell("store", "backup", "b.db")
     shell("erase", "2", "--yes")
-    assert shell.json("restore", "b.db", "--yes")["left_out"] == 1
+    assert shell.json("store", "restore", "b.db", "--yes")["left_out"] == 1
     assert shell.json("doctor", "--deep")["healthy"], "the journal says why it is missing"
     assert contents(shell) == ["one"]
     assert not [path for path in shell.home.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
     shell.clock.advance(seconds=1)
-    shell("restore", "b.db", "--yes")
+    shell("store", "restore", "b.db", "--yes")
     assert contents(shell) == ["one"], "a second time neither"
 
 
 def test_erasing_also_erases_from_the_backups_in_the_home(shell: Shell) -> None:
     shell("remember", "the canary sings")
-    shell("backup", "b.db")
+    shell("store", "backup", "b.db")
     shell("remember", "one")
-    shell("restore", "b.db", "--yes")
+    shell("store", "restore", "b.db", "--yes")
     shell("erase", "1", "--yes")
     assert not [path for path in shell.home.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
 
 
 def test_a_backup_of_another_project_needs_a_yes(shell: Shell) -> None:
     shell("remember", "one", "--project", "a")
-    shell("backup", "a.db", "--project", "a")
+    shell("store", "backup", "a.db", "--project", "a")
     shell("remember", "zero", "--project", "b")
-    assert "a.db holds the memory of another project" in shell.fails("restore", "a.db", "--project", "b")
-    shell("restore", "a.db", "--project", "b", "--yes")
+    assert "a.db holds the memory of another project" in shell.fails("store", "restore", "a.db", "--project", "b")
+    shell("store", "restore", "a.db", "--project", "b", "--yes")
     assert [memory["content"] for memory in shell.json("list", "--project", "b")["memories"]] == ["one"]
     shell("remember", "two", "--project", "b")
 
 
 def test_global_memory_has_backups_of_its_own(shell: Shell) -> None:
     shell("remember", "for all", "--global", "--yes")
-    shell("backup", "g.db", "--global")
+    shell("store", "backup", "g.db", "--global")
     shell("erase", "g1", "--yes")
     shell("remember", "another", "--global", "--yes")
-    assert "This needs confirmation: Replace all of global memory with the backup" in shell.fails("restore", "g.db")
-    shell("restore", "g.db", "--yes")
+    assert "This needs confirmation: Replace all of global memory with the backup" in shell.fails(
+        "store", "restore", "g.db"
+    )
+    shell("store", "restore", "g.db", "--yes")
     assert contents(shell) == []
 
 
 def test_a_backup_overwrites_nothing(shell: Shell) -> None:
     shell("remember", "one")
     Path("b.db").write_text("mine")
-    assert "b.db already exists." in shell.fails("backup", "b.db")
+    assert "b.db already exists." in shell.fails("store", "backup", "b.db")
     assert Path("b.db").read_text() == "mine"
 
 
 def test_a_file_called_like_a_ref_is_named_with_its_folder(shell: Shell) -> None:
     shell("remember", "one")
-    shell("backup", "42")
+    shell("store", "backup", "42")
     assert "There is no memory 42." in shell.fails("restore", "42")
-    assert "Restored 1 memory" in shell("restore", "./42")
+    assert "Restored 1 memory" in shell("store", "restore", "./42")
 
 
 def damage(whole: Path, other: Path) -> None:
@@ -121,24 +123,24 @@ def damage(whole: Path, other: Path) -> None:
 )
 def test_what_is_no_backup_is_not_restored(shell: Shell, make: Callable[[Path, Path], None], sentence: str) -> None:
     shell("remember", "one")
-    shell("backup", "whole.db")
+    shell("store", "backup", "whole.db")
     make(Path("whole.db"), Path("x.db"))
-    assert sentence in shell.fails("restore", "x.db", "--yes")
+    assert sentence in shell.fails("store", "restore", "x.db", "--yes")
     assert contents(shell) == ["one"]
 
 
 def test_a_backup_needs_a_store_and_a_directory(shell: Shell) -> None:
-    assert "nothing is kept here yet" in shell.fails("backup", "b.db")
+    assert "nothing is kept here yet" in shell.fails("store", "backup", "b.db")
     shell("remember", "one")
-    assert "Cannot write no/b.db" in shell.fails("backup", "no/b.db")
+    assert "Cannot write no/b.db" in shell.fails("store", "backup", "no/b.db")
 
 
 def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell) -> None:
     shell("remember", "one")
-    shell("backup", "b.db")
+    shell("store", "backup", "b.db")
     with kept.open(home=shell.home, clock=shell.clock) as other:
         other.remember("two")
-        shell("restore", "b.db", "--yes")
+        shell("store", "restore", "b.db", "--yes")
         assert [memory.content for memory in other.list()] == ["one"]
         other.remember("three")
     assert contents(shell) == ["three", "one"]
@@ -172,7 +174,7 @@ def test_the_doctor_finds_damage_and_names_the_backup_to_go_back_to(shell: Shell
     for number in range(30):
         shell("remember", f"The statement with number {number}")
     copy = shell.folder / "copy.db"
-    shell("backup", str(copy))
+    shell("store", "backup", str(copy))
     [database] = shell.home.glob("projects/*/kept.db")
     whole = database.read_bytes()
     spot = whole.index(b"The statement with number 7")
@@ -182,7 +184,7 @@ def test_the_doctor_finds_damage_and_names_the_backup_to_go_back_to(shell: Shell
     assert "problem" in result.stdout
     assert not json.loads(shell.type("doctor", "--json").stdout)["healthy"]
     assert "restore a backup" in shell.type("doctor", "--fix").stdout
-    shell("restore", str(copy), "--yes")
+    shell("store", "restore", str(copy), "--yes")
     assert shell.json("doctor", "--deep")["healthy"]
     assert "remember [id:1]" in shell("history")
     assert len(contents(shell)) == 30

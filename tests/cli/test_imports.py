@@ -253,7 +253,7 @@ def test_a_session_that_is_still_running_is_not_finished(shell: Shell, tmp_path:
         assert session.finished_at is None
 
 
-def test_a_person_at_a_terminal_sees_how_far_it_has_come(shell: Shell, tmp_path: Path) -> None:
+def test_an_import_shows_how_far_it_has_come_as_every_long_command_does(shell: Shell, tmp_path: Path) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -265,8 +265,9 @@ def test_a_person_at_a_terminal_sees_how_far_it_has_come(shell: Shell, tmp_path:
             home=str(tmp_path / f"home-{is_told}"), clock=FakeClock(), out=io.StringIO(), err=stream
         )
         root.main(["import", "claude-code"], obj=invocation, standalone_mode=False)
-        assert ("12 of 12 files" in stream.getvalue()) == is_told
-        assert stream.getvalue().count("of 12 files") == (10 if is_told else 0)
+        told = stream.getvalue()
+        assert ("12/12" in told) == is_told, "a bar"
+        assert told.count("Importing: ") == (0 if is_told else 10), "elsewhere a line for each tenth"
 
 
 def test_paths_are_told_as_seen_from_where_the_session_took_place(shell: Shell, tmp_path: Path) -> None:
@@ -306,7 +307,7 @@ def test_an_import_of_transcripts_says_what_was_kept_of_them_by_kind(shell: Shel
     said = shell("import", "claude-code").splitlines()[-1]
     kept_kinds = Counter(one["kind"] for one in shell.json("list")["memories"])
     assert kept_kinds["decision"] == 1
-    assert said.startswith("Kept of them: ")
+    assert said.startswith("Stored from them: ")
     assert "1 decision" in said
     claude(tmp_path, "two", app, "Hello there.")
     document = shell.json("import", "claude-code", "--all-projects")
@@ -332,3 +333,16 @@ def test_the_format_is_a_word_or_an_option_and_here_leaves_out_other_projects(sh
     assert "1 message from 1 file." in shell("import", "--format", "claude-code", str(folder.parent), "--here")
     assert sessions(shell) == {"own": 1}
     assert "1 message from 2 files." in shell("import", "claude-code", str(folder.parent))
+
+
+def test_several_paths_are_refused_where_one_document_is_the_answer(shell: Shell) -> None:
+    refused = shell.type("import", "markdown", "a.md", "b.md", "--json")
+    assert refused.exit_code == 2
+    assert "import one PATH at a time" in json.loads(refused.stdout)["error"]["message"]
+
+
+def test_a_folder_of_transcripts_is_recognised(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "rollouts"
+    said = {"id": "1", "timestamp": "2026-02-10T21:11:00.000Z", "type": "user", "content": "Where is the port?"}
+    write(folder / "session-1.jsonl", [{"sessionId": "g1", "projectHash": "9e0c", "kind": "main"}, said])
+    assert "1 new message" in shell("import", str(folder))

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from click.testing import CliRunner
 
 import kept
 from kept.entrypoints.cli.frame import root
-from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.cli.invocation import Invocation, question_rows
 from tests.cli.shell import Shell
 from tests.cli.test_imports import claude, sessions
+from tests.http.conftest import serving
 
 
 @pytest.fixture
@@ -100,34 +102,59 @@ def test_a_machine_without_agents_is_told_so(shell: Shell, person: Path) -> None
     assert "No agent was found" in shell.fails("install")
 
 
-def at_terminal(shell: Shell, *arguments: str, answer: str) -> tuple[str, list[str]]:
+def at_terminal(shell: Shell, *arguments: str, answer: str | list[str], code: int = 0) -> tuple[str, list[str]]:
     """Run a command as somebody at a terminal who gives this answer; what they saw, and what they were asked."""
     asked: list[str] = []
 
     def pick(question: str, options: object) -> str:
         asked.append(question)
-        return answer
+        return answer if isinstance(answer, str) else answer.pop(0)
 
     invocation = Invocation(clock=shell.clock, picks=pick)
     result = CliRunner(env=shell.environment).invoke(root, arguments, obj=invocation)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == code, result.output
     return result.output, asked
 
 
-@pytest.mark.parametrize("answer", ["yes", "no"])
-def test_the_past_sessions_of_this_project_are_offered(shell: Shell, person: Path, answer: str) -> None:
+def test_a_person_is_asked_once_after_a_summary_of_everything_that_a_yes_does(shell: Shell, person: Path) -> None:
     claude(person, "s1", Path.cwd(), "We decided to use Postgres for the orders, because of its constraints.")
     claude(person, "s2", "/elsewhere", "We decided to use Redis there.")
-    seen, asked = at_terminal(shell, "install", "claude-code", answer=answer)
-    assert asked[1:] == ["Import the past sessions of this project (Claude Code 1)?"]
-    if answer == "yes":
-        assert "Claude Code: 1 message imported." in seen
-        assert sessions(shell) == {"s1": 1}
-        assert "Last session of claude-code" in shell("status")
-        assert "1 decision kept." in shell("status")
-    else:
-        assert "Later: kept import claude-code" in seen
-        assert sessions(shell) == {}
+    seen, asked = at_terminal(shell, "install", "claude-code", "codex", answer="yes")
+    assert asked == ["Put Kept into Claude Code and Codex?"]
+    summary = seen.split("never written.")[0]
+    assert "write ~/.claude/settings.json" in summary
+    assert "@@" not in summary, "the difference is shown when it is asked for"
+    assert "The past sessions of this project are imported (Claude Code 1); --no-import leaves them." in seen
+    assert "Claude Code: 1 message imported." in seen
+    assert sessions(shell) == {"s1": 1}
+    assert "1 decision kept." in shell("status")
+    settings = shell.json("config", "show")["settings"]
+    assert settings["read_claude_notes"] is settings["read_codex_notes"] is True
+    assert "kept config set read_claude_notes false" in seen
+    _, again = at_terminal(shell, "install", "claude-code", "--no-import", answer="no")
+    assert again == []
+
+
+def test_a_no_changes_nothing(shell: Shell, person: Path) -> None:
+    claude(person, "s1", Path.cwd(), "We decided to use Postgres for the orders, because of its constraints.")
+    before = files_of(person)
+    seen, _ = at_terminal(shell, "install", "claude-code", answer="no", code=1)
+    assert seen.endswith("The answer was no. Nothing was changed.\n")
+    assert files_of(person) == before
+    assert sessions(shell) == {}
+    assert "1 session of Claude Code in this project was not read yet. `kept import claude-code`" in shell("status")
+    shell("import", "claude-code", str(claude(person.parent / "elsewhere", "s2", "/src/other", "The port is 4000.")))
+    assert "1 session of Claude Code in this project was not read yet." in shell("status"), "another one was imported"
+    shell("import", "claude-code")
+    assert "not read yet" not in shell("status")
+
+
+def test_the_lines_that_would_change_are_shown_when_a_person_asks(shell: Shell, person: Path) -> None:
+    answers = ["show the changes", "no"]
+    seen, asked = at_terminal(shell, "install", "gemini", answer=answers, code=1)
+    assert len(asked) == 2
+    assert "\n    +" in seen
+    assert seen.count("Gemini CLI: this would change") == 2
 
 
 def test_nobody_is_asked_where_nobody_is_and_options_decide(shell: Shell, person: Path) -> None:
@@ -141,24 +168,9 @@ def test_nobody_is_asked_where_nobody_is_and_options_decide(shell: Shell, person
     assert sessions(shell) == {"s1": 1}
 
 
-@pytest.mark.parametrize("answer", ["yes", "no"])
-def test_a_person_is_asked_once_whether_notes_of_agents_are_read(shell: Shell, person: Path, answer: str) -> None:
-    seen, asked = at_terminal(shell, "install", "claude-code", "codex", "--no-import", answer=answer)
-    assert [one for one in asked if "notes" in one] == [
-        "Claude Code and Codex may keep notes of a project. Read them into Kept as they change? "
-        "Nothing is written there."
-    ]
-    assert ("are read as they change" in seen) == (answer == "yes")
-    settings = shell.json("config", "show")["settings"]
-    assert settings["read_claude_notes"] is settings["read_codex_notes"] is (answer == "yes")
-    assert settings["read_qwen_notes"] is True
-    _, again = at_terminal(shell, "install", "claude-code", "--no-import", answer=answer)
-    assert again == []
-
-
 def test_without_a_person_the_installation_says_that_notes_are_read(shell: Shell, person: Path) -> None:
     told = shell("install", "claude-code", "--yes")
-    assert "Notes that Claude Code may keep of a project are read as they change." in told
+    assert "Kept also reads the notes that Claude Code may keep of a project." in told
     assert "kept config set read_claude_notes false" in told
     shell("config", "set", "read_claude_notes", "false")
     assert "Notes that" not in shell("install", "claude-code", "--yes")
@@ -289,3 +301,139 @@ def test_uninstall_names_a_broken_file_and_cleans_the_others(shell: Shell, perso
     assert "nine" in shell("recall", "gate")
     (person / ".qwen" / "settings.json").unlink()
     assert f"Deleted {shell.home}" in shell("uninstall", "--data", "--yes")
+
+
+def repository(folder: Path) -> Path:
+    """Make the least that is a git repository. Return its git directory."""
+    for name in ("objects", "refs"):
+        (folder / ".git" / name).mkdir(parents=True, exist_ok=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    return folder / ".git"
+
+
+def test_deleting_all_data_removes_the_ids_of_the_projects(shell: Shell, person: Path, tmp_path: Path) -> None:
+    """The next command begins a new memory; the id of another home's project stays."""
+    mark, other = (repository(tmp_path / name) / "kept-id" for name in ("app", "other"))
+    shell("remember", "The gate opens at nine")
+    shell("--project", str(tmp_path / "other"), "remember", "The gate closes at ten")
+    other.write_text("0badcafe\n")
+    assert mark.is_file()
+    shell("uninstall", "--data", "--yes")
+    assert not shell.home.exists()
+    assert not mark.exists()
+    assert other.read_text() == "0badcafe\n"
+    for command in (["list"], ["doctor"], ["remember", "The gate opens at eight"]):
+        shell(*command)
+
+
+def test_an_id_that_cannot_be_removed_is_named(
+    shell: Shell, person: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = repository(tmp_path / "app") / "kept-id"
+    shell("remember", "The gate opens at nine")
+    monkeypatch.setattr("kept.projects.remove_id", lambda folder: False)
+    told = shell("uninstall", "--data", "--yes")
+    assert f"Not removed: {mark}." in told
+    told = shell.fails("list")
+    assert "If you deleted the home" in told
+    assert "delete that file" in told
+    mark.unlink()
+    shell("list")
+
+
+def test_everything_that_a_real_use_leaves_in_the_home_is_known_as_ours(
+    shell: Shell, person: Path, tmp_path: Path
+) -> None:
+    """Memories, tokens, a page with a visitor, agents, hooks and settings."""
+    with serving(tmp_path) as server:
+        server.sign_in()
+    shell("remember", "The gate opens at nine")
+    shell("remember", "The gate is green", "--global", "--yes")
+    with kept.open(user="ada@example.com", home=shell.home) as memory:
+        memory.remember("Prefers window seats")
+    shell("token", "create", "ann")
+    shell("install", "gemini", "claude-code", "--yes", "--no-import")
+    for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "NoSuchEvent"):
+        given = {"session_id": "s1", "cwd": str(tmp_path / "app"), "hook_event_name": event, "prompt": "open the gate"}
+        environ = os.environ | {"KEPT_HOME": str(shell.home)}
+        command = [str(Path(sys.executable).parent / "kept-hook"), "claude-code", event]
+        subprocess.run(command, input=json.dumps(given), env=environ, text=True, check=True, capture_output=True)
+    until = time.monotonic() + 120
+    while any((shell.home / "hook" / "started").iterdir()) and time.monotonic() < until:
+        time.sleep(0.1)  # the background process of a hook still writes
+    (shell.home / "config.toml").write_text("judge = 'off'\n")
+    assert (shell.home / "visits.json").is_file()
+    assert f"Deleted {shell.home}." in shell("uninstall", "--data", "--yes")
+    assert not shell.home.exists()
+
+
+def test_a_home_of_a_server_alone_can_be_deleted(shell: Shell, person: Path) -> None:
+    shell.home.mkdir()
+    for name in ("visits.json", "visits.lock", "tokens.lock"):
+        (shell.home / name).write_text("")
+    assert f"Deleted {shell.home}" in shell("uninstall", "--data", "--yes")
+
+
+def test_the_question_names_the_settings_that_go_and_the_answer_those_that_stay(
+    shell: Shell, person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell("remember", "The gate opens at nine")
+    shell("config", "set", "judge", "off")
+    shell.answers = [True]
+    assert f"Your settings stay in {shell.folder / 'config.toml'}." in shell("uninstall", "--data")
+    monkeypatch.setattr(Shell, "environment", Shell.environment.fget(shell) | {"KEPT_CONFIG": None})  # type: ignore[attr-defined]
+    shell("remember", "The gate opens at nine")
+    shell("config", "set", "judge", "off")
+    assert (shell.home / "config.toml").is_file()
+    shell.answers = [True]
+    assert "stay" not in shell("uninstall", "--data")
+    assert "and the settings in its config.toml?" in shell.questions[-1]
+    assert not shell.home.exists()
+
+
+def test_a_file_that_others_wrote_in_since_is_not_called_restored(shell: Shell, person: Path) -> None:
+    (person / ".qwen").mkdir()
+    file = person / ".qwen" / "settings.json"
+    shell("install", "gemini", "qwen", "--yes", "--no-import")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"theme": "dark"}))
+    told = shell("uninstall")
+    assert told.splitlines()[:2] == [
+        "restored ~/.gemini/settings.json",
+        "removed Kept's entries from ~/.qwen/settings.json",
+    ]
+    assert json.loads(file.read_text()) == {"theme": "dark"}
+
+
+def test_a_dry_run_says_what_would_be_and_shows_names_and_tabs_as_they_are(shell: Shell, person: Path) -> None:
+    (person / ".gemini" / "settings.json").write_text('{\n\t"theme": "dark"\n}\n')
+    shown = shell("install", "gemini", "claude-code", "--dry-run")
+    assert "\\t" not in shown
+    assert '-    "theme": "dark"' in shown
+    assert ".claude-plugin, .mcp.json" in shown
+    assert "are set up" not in shown
+
+
+def test_a_path_in_a_question_is_not_broken_at_its_hyphens() -> None:
+    home = "/home/ann/.local/share/kept-of-a-person-with-a-long-name"
+    rows = question_rows(f"Delete all memories of all projects in {home}? This cannot be undone.", 60)
+    assert any(home in row for row in rows)
+
+
+def test_uninstall_counts_the_files_of_a_folder_of_our_own(shell: Shell, person: Path) -> None:
+    shell("install", "claude-code", "--yes", "--no-import")
+    told = shell("uninstall").splitlines()
+    [deleted] = [line for line in told if line.startswith("deleted") and "agents/claude-code" in line]
+    assert deleted.endswith("agents/claude-code (9 files)")
+
+
+def test_uninstall_says_what_it_did_also_where_the_memory_cannot_be_opened(shell: Shell, person: Path) -> None:
+    """A store that does not open stops neither the report nor `--data`."""
+    shell("remember", "Use Fastify")
+    shell("install", "gemini", "--yes", "--no-import")
+    [store] = shell.home.glob("projects/*/kept.db")
+    store.write_bytes(b"no database" * 1000)
+    told = shell("uninstall")
+    assert "restored ~/.gemini/settings.json" in told
+    assert "AGENTS.md was not searched for a block of Kept: " in told
+    shell("uninstall", "--data", "--yes")
+    assert not store.exists()

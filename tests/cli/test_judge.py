@@ -146,3 +146,9 @@ def test_an_answer_that_makes_no_sense_changes_nothing(
     before = statuses(talked)
     talked.fails("judge", "--with", "claude", "--yes")
     assert statuses(talked) == before
+
+
+def test_a_decision_about_nothing_is_an_error(shell: Shell) -> None:
+    shell("remember", "Anything")
+    assert "No session waits for a judge." in shell.fails("judge", "--keep", "1")
+    assert shell("judge") == "No session waits for a judge.\n"

@@ -28,22 +28,21 @@ def no_sockets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_no_command_opens_a_socket(shell: Shell, no_sockets: list[Any], tmp_path: Path) -> None:
-    assert "steps" in shell("tour")
+    assert "steps" in shell("tour", "--all")
     shell("remember", "The port is 4000")
     typed = {step.command.split()[0] for step in WALK} | {"tour", "remember"}
     rest = {
         "export": ["export"],
         "show": ["show", "1"],
-        "demote": ["demote", "1"],
         "unpin": ["unpin", "1"],
         "edit": ["edit", "1", "--kind", "decision"],
         "projects": ["projects", "list"],
         "config": ["config", "list"],
-        "allow": ["allow", "sk-0123456789abcdef0123", "--yes"],
+        "secrets": ["secrets", "allow", "sk-0123456789abcdef0123", "--yes"],
         "protocol": ["protocol"],
         "install": ["install", "--dry-run"],
         "uninstall": ["uninstall", "--dry-run"],
-        "merge": ["merge", str(tmp_path / "nowhere")],
+        "store": ["store", "merge", str(tmp_path / "nowhere")],
     }
     for name in catalog.COMMANDS:
         if name not in typed | NEVER_ENDING:

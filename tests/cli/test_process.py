@@ -228,7 +228,7 @@ def test_the_shell_completes_commands_and_options(shell: Shell, shell_name: str)
         return done.stdout.decode()
 
     commands = completed("kept re", 1)
-    for name in ("remember", "recall", "reinforce", "revise", "restore"):
+    for name in ("remember", "recall", "review", "resume", "restore"):
         assert name in commands
     assert "forget" not in commands
     assert "--status" in completed("kept list --st", 2)
@@ -237,7 +237,7 @@ def test_the_shell_completes_commands_and_options(shell: Shell, shell_name: str)
 def test_what_one_process_kept_the_next_one_finds_and_can_account_for(shell: Shell) -> None:
     """B1: persistence, retrieval and auditability, each by a process of its own."""
     assert shell.run("remember", "The gateway owns the auth middleware", "--kind", "decision").returncode == 0
-    assert shell.run("revise", "1", "The edge gateway owns the auth middleware", KEPT_AGENT="reviewer").returncode == 0
+    assert shell.run("edit", "1", "The edge gateway owns the auth middleware", KEPT_AGENT="reviewer").returncode == 0
     found = json.loads(shell.run("recall", "auth gateway", "--json").stdout)["hits"]
     assert [hit["memory"]["content"] for hit in found] == ["The edge gateway owns the auth middleware"]
     events = json.loads(shell.run("history", "1", "--json").stdout)["events"]
@@ -260,7 +260,7 @@ def test_what_one_process_kept_the_next_one_finds_and_can_account_for(shell: She
         ["show", BROKEN],
         ["token", "create", BROKEN],
         ["token", "create", "x", "--for", BROKEN],
-        ["move", "--to", BROKEN],
+        ["store", "move", "--to", BROKEN],
         ["list", "--project", BROKEN],
         ["list", "--database", BROKEN],
         ["projects", "rename", "app", BROKEN],

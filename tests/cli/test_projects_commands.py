@@ -107,7 +107,7 @@ def test_no_command_run_in_one_project_shows_a_memory_of_another(shell: Shell) -
     commands = [
         *[["list"], ["list", "--status", "archived"], ["history"], ["status"], ["recall", "canary", "sings"], ["why"]],
         *[["show", uid], ["history", uid], ["forget", uid], ["undo"], ["erase", uid, "--yes"], ["projects", "list"]],
-        *[["show", "1"], ["doctor"], ["restore", uid], ["revise", uid, "mine"], ["pin", uid], ["reinforce", uid]],
+        *[["show", "1"], ["doctor"], ["restore", uid], ["edit", uid, "mine"], ["pin", uid], ["rate", uid, "+"]],
     ]
     for project in (str(second), "../app", "a'; drop table memories; --"):
         for command in commands:

@@ -78,7 +78,7 @@ def test_a_list_can_be_narrowed(shell: Shell) -> None:
 def test_show_tells_everything_about_a_memory(shell: Shell, ref: str) -> None:
     shell("remember", "Use Fastify", "--kind", "decision", "--tag", "api")
     shell.clock.advance(hours=2)
-    shell("reinforce", "1")
+    shell("rate", "1", "+")
     assert shell("show", ref) == (
         "[id:1] decision\n"
         "    Use Fastify\n"
@@ -100,22 +100,26 @@ def test_show_names_the_rules_that_chose_a_finding(shell: Shell) -> None:
         session.append("user", "use pnpm, not npm")
         session.finish()
         ref = session.findings()[0].ref
-    assert "kept for    contrasts, decides, orders\n" in shell("show", ref)
+    assert "why kept    contrasts, decides, orders\n" in shell("show", ref)
 
 
 def test_history_shows_who_did_what_and_what_an_undo_took_back(shell: Shell) -> None:
     shell("remember", "Use Fastify")
-    shell("reinforce", "1")
-    shell("revise", "1", "Use Fastify 5")
+    shell("rate", "1", "+")
+    shell("edit", "1", "Use Fastify 5")
     shell("undo")
     assert shell("history", "1") == (
-        "    1  2026-03-01 12:00  user remember [id:1]\n"
-        "    2  2026-03-01 12:00  user reinforce [id:1]  feedback 0 → 3, use count\n"
-        "    3  2026-03-01 12:00  user revise [id:1]  text\n"
-        "    4  2026-03-01 12:00  user undo [id:1]  undoes 3\n"
+        "    4  2026-03-01 12:00  user undo [id:1] Use Fastify  undoes 3\n"
+        "    3  2026-03-01 12:00  user edit [id:1] Use Fastify  text\n"
+        "    2  2026-03-01 12:00  user rate + [id:1] Use Fastify  feedback 0 → 3, use count\n"
+        "    1  2026-03-01 12:00  user remember [id:1] Use Fastify\n"
     )
+    assert shell("history", "--limit", "1").splitlines()[-1] == "More: `--limit 2` shows older events."
     assert [event["event"] for event in shell.json("history", "--limit", "2")["events"]] == ["3", "4"]
     assert "salt" not in shell.json("history")["events"][0]
+    assert shell.json("history")["events"][1]["action"] == "reinforce", "the journal keeps its names"
+    shell("forget", "1")
+    assert "Use Fastify" not in shell("history", "1"), "a forgotten memory stays hidden"
 
 
 def test_events_of_global_memory_have_names_of_their_own(shell: Shell) -> None:
@@ -198,7 +202,7 @@ def test_an_admin_asks_over_all_projects(shell: Shell) -> None:
 def test_history_names_fields_and_memories_as_people_know_them(shell: Shell) -> None:
     shell("remember", "The release is in May", "--topic", "release")
     shell("remember", "The release is in July, after the audit", "--topic", "release")
-    shell("revise", "2", "The release is in August, after the audit")
+    shell("edit", "2", "The release is in August, after the audit")
     shell("restore", "1")
     told = shell("history")
     assert "replaced by [id:2]" in told
@@ -220,3 +224,14 @@ def test_a_replaced_statement_shows_when_it_stopped_being_true(shell: Shell) -> 
     assert ended in shell("recall", "deploys", "shop", "--as-of", "2026-10-20")
     assert "until" not in shell("recall", "deploys", "shop")
     assert "until" not in shell("history", "2")
+
+
+def test_history_names_records_that_are_no_memories_as_people_do(shell: Shell) -> None:
+    shell("task", "add", "Write the mailer")
+    shell("remember", "Use Fastify")
+    shell("forget", "1")
+    shell("undo")
+    rows = [line.partition("user ")[2] for line in shell("history").splitlines()]
+    assert "task TASK-001" in rows, "not task task:TASK-001, and no space at the end"
+    assert "undo rejection  undoes 3" in rows, "its id says nothing"
+    assert "TASK-001 pending: Write the mailer" in shell("task", "list").splitlines()

@@ -25,15 +25,15 @@ def old(shell: Shell) -> Shell:
 
 
 def test_a_review_lists_each_memory_with_reason_and_proposal(old: Shell) -> None:
-    """B13: each finding with its reason and a proposal that can be copied."""
+    """B13: each finding with its reason and a proposal in words."""
     assert old("review").splitlines() == [
         f"[id:1] decision: {ALWAYS}",
         "    conflict: contradicts [id:3]",
         f"    [id:3] decision: {NEVER}",
-        "    proposed: supersede:1=3",
+        "    proposed: replace 1 by 3",
         "[id:2] progress: The release is planned for May",
-        "    stale: not used or confirmed for 20 days; the shelf life of its kind is 14",
-        "    proposed: archive:2",
+        "    stale: not used or confirmed for 20 days; the shelf life of its kind is 14 days",
+        "    proposed: archive 2",
         "In total: 1 conflict, 1 stale. Checked: 3 memories and 0 recent messages.",
         "`kept review --apply DECISION` carries out one, `--apply proposed` all of these.",
     ]
@@ -77,15 +77,29 @@ def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
     said = person.type("review")
     assert "[id:3] is archived, replaced by [id:1]." in said
     assert person.asked == [
-        ("1 of 2", ["replace 1 by 3", "or 3 by 1", "both stay", "archive 1", "forget 1", "later", "stop"]),
-        ("2 of 2", ["archive", "keep", "forget", "later", "stop"]),
+        (
+            "1 of 2",
+            ["replace 1 by 3", "or 3 by 1", "both stay", "archive 1", "forget 1", "later", "edit", "quit", "help"],
+        ),
+        ("2 of 2", ["archive", "keep", "forget", "later", "edit", "undo", "quit", "help"]),
     ]
     assert old.json("show", "3")["superseded_by"] == old.json("show", "1")["uid"]
     old("undo")
-    assert "No decision was made" in Person(old, ["stop"]).type("review")
+    assert "No decision was made" in Person(old, ["quit"]).type("review")
     assert "[id:2] is forgotten." in Person(old, ["later", "forget"]).type("review")
-    assert list(keys_of(person.asked[0][1])) == ["r", "o", "b", "a", "f", "l", "s"]
+    assert list(keys_of(person.asked[0][1])) == ["r", "o", "b", "a", "f", "l", "e", "q", "?"]
     assert "In total" in Person(old, []).type("review", "--list")
+
+
+def test_a_review_explains_its_keys_goes_back_and_opens_the_editor(old: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("click.edit", lambda page, extension: page.replace("tags: ", "tags: checked"))
+    person = Person(old, ["help", "archive 1", "undo", "both stay", "edit"])
+    said = person.type("review")
+    assert [question for question, _ in person.asked] == ["1 of 2", "1 of 2", "2 of 2", "1 of 2", "2 of 2"]
+    assert "[id:1] stays" in said
+    assert "[id:1] is archived" not in said, "the answer before was taken back"
+    assert "both hold: the question is settled" in said
+    assert old.json("show", "2")["tags"] == ["checked"]
 
 
 @pytest.mark.parametrize("interrupt", [click.Abort, KeyboardInterrupt])
@@ -101,10 +115,22 @@ def test_an_interrupted_review_changes_nothing_and_says_how_to_carry_out_what_wa
 
     invocation = Invocation(clock=old.clock, picks=pick)
     result = CliRunner(env=old.environment).invoke(root, ["review"], obj=invocation)
-    assert "Nothing was changed. This carries out what you decided: kept review --apply keep:1\n" in result.stderr
+    assert "No decision was carried out. This does it: kept review --apply keep:1\n" in result.stderr
     assert result.exit_code == 130
     assert len(old.json("review")["findings"]) == 2
     assert old("review", "--apply", "keep:1").startswith("[id:1] stays")
+
+
+def test_an_interrupt_in_the_editor_names_the_decisions_as_well(old: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(page: str, extension: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.edit", interrupted)
+    picks = ["edit", "both stay"]
+    invocation = Invocation(clock=old.clock, picks=lambda question, options: picks.pop())
+    result = CliRunner(env=old.environment).invoke(root, ["review"], obj=invocation)
+    assert "No decision was carried out. This does it: kept review --apply keep:1\n" in result.stderr
+    assert result.exit_code == 130
 
 
 def test_an_interrupted_review_without_decisions_says_nothing(old: Shell) -> None:
@@ -112,7 +138,7 @@ def test_an_interrupted_review_without_decisions_says_nothing(old: Shell) -> Non
         raise click.Abort
 
     result = CliRunner(env=old.environment).invoke(root, ["review"], obj=Invocation(clock=old.clock, picks=pick))
-    assert "Nothing was changed" not in result.stderr
+    assert "carried out" not in result.stderr
     assert result.exit_code == 130
 
 
@@ -135,7 +161,7 @@ def test_what_is_no_decision_is_refused(old: Shell, arguments: list[str], given:
 def test_status_mentions_what_agents_propose_for_all_projects(shell: Shell) -> None:
     shell("remember", "Prefers short answers", "--kind", "preference", "--tag", "proposed-global")
     assert "1 memory proposed for all projects. `kept review --reason global` asks you." in shell("status")
-    assert "promote:1" in shell("review", "--reason", "global")
+    assert "proposed: promote 1" in shell("review", "--reason", "global")
     assert shell("review", "--apply", "promote:1", "--yes").startswith("[id:g1] is in global memory now.")
 
 
@@ -143,7 +169,7 @@ def test_the_counts_of_a_review_are_in_the_plural(shell: Shell) -> None:
     for minutes, room in ((30, "lobby"), (45, "kitchen")):
         shell("remember", f"The light in the {room} goes off after {minutes} minutes")
         shell("remember", f"The light in the {room} goes off after {minutes * 2} minutes")
-    count = len(shell.json("conflicts")["conflicts"])
+    count = len(shell.json("review", "conflicts")["conflicts"])
     assert count > 1
     assert f"In total: {count} conflicts" in shell("review", "--list")
 
@@ -174,7 +200,7 @@ def test_keeping_both_names_the_contradiction_that_it_settles(shell: Shell) -> N
     shell("remember", "Deploys of the shop happen on Thursdays")
     said = shell("review", "--apply", "keep:1")
     assert "[id:1] stays, and so does [id:2] (c1): that contradiction is settled." in said
-    assert shell("conflicts") == "No memories contradict each other.\n"
+    assert shell("review", "conflicts") == "No memories contradict each other.\n"
 
 
 def test_a_memory_is_archived_as_wrong(shell: Shell) -> None:
@@ -195,6 +221,6 @@ def test_a_settled_contradiction_does_not_show_a_forgotten_text(shell: Shell) ->
     shell("remember", "Deploys of the shop happen on Thursdays")
     shell("review", "--apply", "keep:1")
     shell("forget", "1", "--yes")
-    said = shell("conflicts", "--all")
+    said = shell("review", "conflicts", "--all")
     assert "Tuesdays" not in said
     assert "[id:1] (forgotten)" in said

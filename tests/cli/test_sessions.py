@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kept.entrypoints.cli.invocation import Invocation
 from tests.cli.shell import Shell
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -100,7 +101,7 @@ def test_a_message_and_a_session_can_be_erased(shell: Shell, tmp_path: Path) -> 
     assert "messages 1" in said
     assert "[erased]" in shell("session", "show", "0a1b2c3d")
     assert "There is no message" in shell.fails("erase", "--message", "0a1b2c3d#9", "--yes")
-    assert shell.json("erase", "--session", "0a1b2c3d", "--yes")["found"]["sessions"] == 1
+    assert shell.json("erase", "--session", "0a1b2c3d", "--yes")["erased"][0]["found"]["sessions"] == 1
     assert "There are no sessions" in shell("session", "list")
     assert "There is no session" in shell.fails("erase", "--session", "0a1b2c3d", "--yes")
     assert "0 messages" in shell("import", "claude-code", str(claude_file(tmp_path)))
@@ -135,9 +136,9 @@ def test_the_beginning_of_an_id_is_enough_if_only_one_session_has_it(two: Shell,
 
 
 def test_filters_and_pauses_take_the_beginning_of_an_id_as_well(two: Shell) -> None:
-    assert "Paused in session 3f2a9c10-77." in two("off", "--session", "3f2a")
-    assert "is on again" in two("on", "--session", "3f2a9c")
-    assert "Paused in session not-there-yet." in two("off", "--session", "not-there-yet")
+    assert "Paused in session 3f2a9c10-77." in two("pause", "--session", "3f2a")
+    assert "is on again" in two("resume", "--session", "3f2a9c")
+    assert "Paused in session not-there-yet." in two("pause", "--session", "not-there-yet")
     assert "session 3fbb0044-12" in two.fails("erase", "--session", "3fb")
     assert "begin with '3f'" in two.fails("forget", "--session", "3f", "--yes")
 
@@ -182,6 +183,11 @@ def test_a_session_is_shown_with_its_summary_and_findings(shell: Shell, tmp_path
 
 
 def test_sessions_are_listed_by_page_and_forked_at_a_message(two: Shell) -> None:
+    assert two("session", "list").index("3fbb0044-12") < two("session", "list").index("3f2a9c10-77"), "newest first"
+    said = two("session", "list", "--limit", "1")
+    assert "3fbb0044-12" in said
+    assert said.splitlines()[-1] == "More: kept session list --after 3fbb0044-12"
+    assert "3f2a9c10-77" in two("session", "list", "--after", "3fbb0044-12")
     assert [one["name"] for one in two.json("session", "list", "--limit", "1")["sessions"]] == ["3f2a9c10-77"]
     after = two.json("session", "list", "--after", "3f2a9c10-77")["sessions"]
     assert [one["name"] for one in after] == ["3fbb0044-12"]
@@ -189,3 +195,36 @@ def test_sessions_are_listed_by_page_and_forked_at_a_message(two: Shell) -> None
     assert two("session", "fork", "3fb", "empty", "--upto", "0") == "empty continues 3fbb0044-12.\n"
     assert "no messages" in two("session", "show", "empty")
     assert "findings are stored later" in two("session", "finish", "3fb", "--fast")
+
+
+def test_a_list_of_sessions_says_who_spoke_when_and_about_what(shell: Shell) -> None:
+    ids = ["1f0c9a52-77aa-4c1e-9d11-0000000000a1", "1f0c9a52-88bb-4c1e-9d11-0000000000b2"]
+    for number, name in enumerate(ids):
+        shell("session", "begin", name, "--agent", "codex")
+        shell("session", "append", name, "user", f"Please look at port {number}\nand more", "--timestamp", "2026-02-10")
+    shell("session", "append", ids[0], "assistant", "Done", "--timestamp", "2026-02-12")
+    lines = shell("session", "list").splitlines()
+    assert [line.split()[0] for line in lines] == ["1f0c9a52-7", "1f0c9a52-8"], "newest by its last message"
+    assert "codex  2 messages  " in lines[0]
+    assert lines[0].endswith("  Please look at port 0 and more")
+    assert "Please look" in shell("session", "show", "1f0c9a52-7")
+
+
+def test_a_search_shows_the_lines_around_the_match(shell: Shell) -> None:
+    said = "\n".join(f"line {number}" if number != 20 else "the zeppelin lands" for number in range(40))
+    shell("session", "append", "s1", "user", said)
+    found = shell("session", "search", "zeppelin").splitlines()
+    assert [line.strip() for line in found[1:]] == ["line 19", "the zeppelin lands", "line 21"]
+    shell("session", "append", "s1", "user", f"{'word ' * 200}airship {'word ' * 200}")
+    assert len(max(shell("session", "search", "airship").splitlines(), key=len)) < 220
+
+
+@pytest.mark.parametrize("columns", [40, 60, 120])
+def test_the_words_of_the_user_are_listed_in_a_terminal_of_any_width(
+    two: Shell, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr(Invocation, "width", lambda self: columns)
+    told = two("session", "list")
+    assert "Deploys run on Friday" in told
+    assert "The gateway owns the auth" in told
+    assert all(len(line) <= columns for line in told.splitlines() if line.startswith("    "))

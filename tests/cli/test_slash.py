@@ -1,5 +1,6 @@
 """`kept slash`: the commands of a chat, in a shell."""
 
+import json
 from dataclasses import dataclass, field
 
 import pytest
@@ -68,7 +69,9 @@ def test_in_a_terminal_you_are_asked_which_one(shell: Shell) -> None:
     assert "Forgotten: [id:1]" in person.type("slash", "/forget cluster")
     assert person.asked[0] == ("2 memories match. Which one do you mean?", ["none", "2", "1"])
     shell("undo")
-    listed = shell.json("slash", "/forget cluster")
+    result = shell.type("slash", "--json", "/forget cluster")
+    assert result.exit_code == 1, "nothing was forgotten"
+    listed = json.loads(result.stdout)
     assert not listed["done"]
     assert [match["ref"] for match in listed["data"]["matches"]] == ["2", "1"]
 
@@ -84,3 +87,13 @@ def test_the_budget_holds_for_this_project(shell: Shell) -> None:
     shell("slash", "/memory budget 900")
     assert shell.json("config", "show")["settings"]["briefing_max_tokens"] == 900
     assert shell.json("briefing")["budget"] == 900
+
+
+def test_a_slash_command_that_found_no_single_memory_has_failed(shell: Shell) -> None:
+    shell("remember", "Harbor is staging")
+    shell("remember", "Harbor is green")
+    result = shell.type("slash", "/pin", "harbor")
+    assert result.exit_code == 1
+    assert "2 memories match." in result.stdout
+    assert shell.type("slash", "/pin", "zeppelin").exit_code == 1
+    assert "Harbor" not in shell.type("slash", "/pin", "zeppelin").output

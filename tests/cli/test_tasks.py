@@ -133,3 +133,9 @@ def test_the_undo_of_a_task_says_what_it_changed(shell: Shell) -> None:
     shell("task", "add", "Coupons in the cart")
     shell("task", "state", "TASK-001", "active")
     assert "TASK-001 (event 2: state pending → active)" in shell("undo")
+
+
+def test_an_edit_of_a_task_without_a_change_is_refused(shell: Shell) -> None:
+    shell("task", "add", "Lock sessions")
+    assert shell.fails("task", "edit", "TASK-001", code=2).startswith("Say what to change: kept task edit TASK-001")
+    shell("task", "edit", "TASK-001", "--priority", "2")

@@ -43,7 +43,10 @@ def test_the_same_again_is_strengthened_and_says_so(shell: Shell) -> None:
 
 def test_the_same_key_stores_nothing(shell: Shell) -> None:
     shell("remember", "one", "--key", "k")
-    assert shell("remember", "two", "--key", "k") == "Already kept under that key: [id:1].\n"
+    assert shell("remember", "one", "--key", "k") == "Already kept under that key: [id:1].\n"
+    refused = shell.type("remember", "two", "--key", "k")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "its key is that of memory 1, which has another text" in refused.stderr
 
 
 def test_what_is_too_long_is_refused_with_advice_and_exit_code_1(shell: Shell) -> None:

@@ -125,11 +125,11 @@ class Box:
         subprocess.run(command, env=self.environment(), check=True, timeout=60)
 
     def wait_until(self, what: Any) -> None:
-        for _ in range(200):
+        for _ in range(600):
             if what():
                 return
             time.sleep(0.05)
-        raise AssertionError(f"not within 10 s; failures: {self.hook.failures()}")
+        raise AssertionError(f"not within 30 s; failures: {self.hook.failures()}")
 
 
 class Ended:

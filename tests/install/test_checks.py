@@ -139,7 +139,9 @@ FAULTS: dict[str, tuple[Callable[[Machine], object], str, str]] = {
     "the hook crashes": (lambda m: other_hook(m, "import nonsense"), "No module named", "Install Kept again"),
     "the hook hangs": (lambda m: other_hook(m, "import time; time.sleep(30)"), "took more than", "Install Kept again"),
     "the server is gone": (lambda m: Path(m.where.kept).unlink(), "server does not answer", "pip install"),
-    "the server crashes": (lambda m: other_server(m, "raise SystemExit('no mcp')"), "no mcp", "pip install"),
+    "the server crashes": (lambda m: other_server(m, "raise SystemExit('no mcp')"), "no mcp", "kept mcp"),
+    "the server lacks a package": (
+        lambda m: other_server(m, "import no_such_package"), "ModuleNotFoundError", "pip install"),
     "the server has no tools": (
         lambda m: other_server(m, SERVER.replace("range(6)", "range(2)")), "2 tools instead of 6", "kept mcp"),
     "transcripts wait": (stuck, "for more than an hour: 1.", "kept doctor --fix"),
@@ -255,3 +257,14 @@ def test_agents_give_every_hook_more_time_than_it_takes(tmp_path: Path, machine:
     for number in found:
         milliseconds = number if number >= 1_000 else number * 1_000
         assert milliseconds >= START_LIMIT_MS + 1_000
+
+
+def test_a_server_that_takes_too_long_is_no_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have written a warning before it was ended."""
+    machine = Machine(tmp_path)
+    monkeypatch.setattr("kept.entrypoints.install.checks.SERVER_SECONDS", 1.0)
+    other_server(machine, "import sys, time\nprint('a warning', file=sys.stderr, flush=True)\ntime.sleep(60)")
+    [found] = [one for one in machine.check() if one.check == "server"]
+    assert "no answer within" in found.message
+    assert "may be busy: run `kept doctor` again" in found.hint
+    assert "pip install" not in found.hint

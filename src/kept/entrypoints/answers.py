@@ -8,7 +8,7 @@ import msgspec
 from kept.entrypoints.wording import receipt_lines
 from kept.memory.brief import memory_line
 from kept.memory.judge_lists import JudgeList
-from kept.model import Briefing, CallGuard, Memory, Message, Receipt, Task
+from kept.model import Briefing, CallGuard, Memory, Message, Receipt, TaskRecord
 from kept.proposals import Proposal
 from kept.text import visible
 
@@ -45,7 +45,7 @@ def _proposal_line(one: Proposal) -> str:
 def _members(answer: Any) -> Iterator[Any]:
     if isinstance(answer, dict):
         yield from ({name: value} for name, value in answer.items())
-    elif isinstance(answer, Receipt | Memory | Task | msgspec.Struct):
+    elif isinstance(answer, Receipt | Memory | TaskRecord | msgspec.Struct):
         yield answer
     else:
         yield from answer
@@ -58,7 +58,7 @@ def _line(one: Any) -> str:
         return "\n".join(receipt_lines(one))
     if isinstance(one, CallGuard):
         return GUARDS[one.mode]
-    if isinstance(one, Task):
+    if isinstance(one, TaskRecord):
         return visible(f"{one.name} ({one.state}): {one.description}", keep_newlines=False)
     if isinstance(one, Message):
         where = f"{one.session}#{one.n}" if one.session else one.id

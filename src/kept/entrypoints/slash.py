@@ -33,6 +33,7 @@ ERASE = "erase"  # which a person confirms by the word yes
 DEFAULTS = {"/memory alias": "/memory alias list"}
 Choose = Callable[[str, Sequence[Memory]], int | str | None]  # which of these? a ref, or None for none of them
 
+SUMMARY = "summary"  # the kind
 MOST_SHOWN = 20
 MOST_LINES = 200
 MAX_USAGE_CHARS = 40
@@ -277,7 +278,7 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
         lines = [f"{len(matches)} memories match. Say which one: {name} {matches[0].ref}"]
         return SlashAnswer(text=_listed(lines, matches), data={"matches": _documents(matches)})
     asked = memory.look().search(argument, profile="praxis", of_every_session=True)  # the profile without a floor
-    near = [hit.memory for hit in asked.hits]
+    near = [hit.memory for hit in asked.hits if _is_statement(hit.memory)]
     if not near:
         raise NotFound("No memory has these words.", hint="/memory list shows all memories.")
     lines = [f"No memory has exactly these words. These are similar. Say which one: {name} {near[0].ref}"]
@@ -289,7 +290,12 @@ def _holding(memory: Kept, keywords: str) -> list[Memory]:
     # The profile without aliases, guesses or threshold. Not `recall`: to be looked for by name is no use of a memory.
     hits = memory.look().search(keywords, limit=MOST_MATCHES, profile="koshi", of_every_session=True).hits
     wanted = set(text.query_words(keywords))
-    return [hit.memory for hit in hits if wanted <= hit.matched.keys()]
+    return [hit.memory for hit in hits if wanted <= hit.matched.keys() and _is_statement(hit.memory)]
+
+
+def _is_statement(memory: Memory) -> bool:
+    """Return False for the summary of a session, which repeats the words of many statements."""
+    return memory.kind != SUMMARY
 
 
 # /memory …
@@ -404,9 +410,13 @@ def _configured(memory: Kept, setting: str, value: str) -> Settings:
     return memory.settings
 
 
-def _list_aliases(memory: Kept, _argument: str, _choose: Choose | None) -> SlashAnswer:
-    aliases = memory.aliases.list()
+def _list_aliases(memory: Kept, argument: str, _choose: Choose | None) -> SlashAnswer:
+    given = values_of(wire_arguments(verbs.switches.ListAliases), argument)
+    word = given.get("word")
+    aliases = memory.aliases.list(word, own=word is None)
     lines = [f"{word} → {', '.join(others)}" for word, others in sorted(aliases.items())]
+    if not lines:
+        lines = ["No alias was added here." if word is None else f"{word} finds only itself."]
     shown = text.visible("\n".join(lines))
     return SlashAnswer(text=shown, data={"aliases": {w: list(o) for w, o in aliases.items()}})
 
@@ -482,7 +492,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/memory search": SlashCommand("/memory search WORDS", "Find memories, with their scores.", _search),
     "/memory budget": SlashCommand("/memory budget [TOKENS]", "Limit the tokens of a briefing.", _budget),
     "/memory alias add": SlashCommand("/memory alias add WORD OTHERS", "Let a word also find others.", _add_alias),
-    "/memory alias list": SlashCommand("/memory alias list", "Show the words that find others.", _list_aliases),
+    "/memory alias list": SlashCommand("/memory alias list [WORD]", "Show your words that find others.", _list_aliases),
     "/memory alias remove": SlashCommand("/memory alias remove WORD", "Remove an alias.", _remove_alias),
     "/memory auto on": SlashCommand("/memory auto on", "Capture and inject automatically again.", _auto_on),
     "/memory auto off": SlashCommand("/memory auto off", "Capture and inject nothing automatically.", _auto_off),

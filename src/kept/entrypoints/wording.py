@@ -3,7 +3,8 @@
 The command line adds colours and the server for agents adds advice.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from kept.memory.judge_lists import Judgement
 from kept.model import REJECTED, Receipt
@@ -31,8 +32,13 @@ def receipt_sentence(receipt: Receipt) -> tuple[str, str]:
     return "Kept: ", f" ({kind})."
 
 
-def receipt_details(receipt: Receipt, *, of_near: str = "", of_conflicts: str = "") -> list[str]:
-    """Return the other sentences about a stored draft; `of_near` and `of_conflicts` are a door's advice."""
+def receipt_details(
+    receipt: Receipt, *, of_near: str = "", of_conflicts: str = "", sides: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return the other sentences about a stored draft; `of_near` and `of_conflicts` are a door's advice.
+
+    `sides`: the ref of the other memory of each conflict, where a door has looked it up.
+    """
     lines = [receipt.message] if receipt.reason == REJECTED else []
     if receipt.redactions:
         found = ", ".join(f"{redaction.count} × {redaction.kind}" for redaction in receipt.redactions)
@@ -41,24 +47,31 @@ def receipt_details(receipt: Receipt, *, of_near: str = "", of_conflicts: str = 
         lines.append(f"It replaces {refs(receipt.superseded)}.")
     if receipt.near:
         lines.append(f"Nearly the same as {refs(receipt.near)}. {of_near}".rstrip())
-    return lines + contradictions([conflict.ref for conflict in receipt.conflicts], advice=of_conflicts)
+    return lines + contradictions(
+        [conflict.ref for conflict in receipt.conflicts], advice=of_conflicts, sides=sides or {}
+    )
 
 
-def contradictions(conflicts: Sequence[str], subject: str = "It", *, advice: str = "") -> list[str]:
-    """Return the sentence about conflicts that a memory raised, if there are any."""
+def contradictions(
+    conflicts: Sequence[str], subject: str = "It", *, advice: str = "", sides: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
+    """Return the sentence about conflicts that a memory raised, if there are any. `sides`: as in `receipt_details`."""
     if not conflicts:
         return []
+    if all(conflict in sides for conflict in conflicts):
+        named = ", ".join(f"{refs([sides[conflict]])} (conflict {conflict})" for conflict in conflicts)
+        return [f"{subject} contradicts {named}. {advice}".rstrip()]
     return [f"{subject} contradicts a memory that is already kept: {refs(conflicts)}. {advice}".rstrip()]
 
 
-def receipt_lines(receipt: Receipt, **advice: str) -> list[str]:
+def receipt_lines(receipt: Receipt, *, of_near: str = "", of_conflicts: str = "") -> list[str]:
     """Return all sentences about a draft, stored or refused."""
     if receipt.outcome == "refused":
         return [f"Not kept: {receipt.message}"]
     if receipt.reason in ERASURES:
         return [receipt.message]
     before, after = receipt_sentence(receipt)
-    return [f"{before}[id:{receipt.ref}]{after}", *receipt_details(receipt, **advice)]
+    return [f"{before}[id:{receipt.ref}]{after}", *receipt_details(receipt, of_near=of_near, of_conflicts=of_conflicts)]
 
 
 def settled_sentence(settled: Judgement) -> str:

@@ -36,4 +36,4 @@ def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool, g
 @command
 def protocol_command(invocation: Invocation) -> None:
     """Agents that use `kept mcp` are told automatically. For any other agent, put this text into its system prompt."""
-    invocation.answer({"protocol": PROTOCOL}, PROTOCOL.split("\n"))
+    invocation.answer({"protocol": PROTOCOL}, PROTOCOL.split("\n"), as_is=True)

@@ -31,9 +31,9 @@ def briefing_command(invocation: Invocation, **given: Any) -> None:
     document = msgspec.to_builtins(briefing)
     for section, its_document in zip(briefing.sections, document["sections"], strict=True):
         its_document["entries"] = [
-            {"ref": entry.ref, "why": entry.why, "memory": as_document(entry.memory)} for entry in section.entries
+            {"ref": entry.ref, "reason": entry.reason, "memory": as_document(entry.memory)} for entry in section.entries
         ]
-    invocation.answer(document, str(briefing).split("\n") if str(briefing) else [])
+    invocation.answer(document, str(briefing).split("\n") if str(briefing) else [], as_is=True)
 
 
 def _briefing(invocation: Invocation, given: dict[str, Any]) -> Briefing:
@@ -58,6 +58,6 @@ def share_command(invocation: Invocation, **given: Any) -> None:
     asked = request_of(SHARE, given)
     with invocation.open() as memory:
         shared = memory.perform(SHARE, asked)
-    entries = [{"ref": entry.ref, "why": entry.why} for entry in shared.entries]
+    entries = [{"ref": entry.ref, "reason": entry.reason} for entry in shared.entries]
     document = msgspec.to_builtins(shared) | {"entries": entries}
-    invocation.answer(document, json_text(shared.as_dict()).split("\n"))
+    invocation.answer(document, json_text(shared.as_dict()).split("\n"), as_is=True)

@@ -2,8 +2,9 @@
 
 To add a command `NAME`: add a line here; write a function `NAME_command` marked with `@command` in that module (its
 docstring is the rest of the help); show it in `tour.WALK`, or name it in NOT_IN_THE_TOUR of tests/cli/test_catalog.py;
-test it in tests/cli; and run `make docs`. tests/cli/test_catalog.py says what is missing. `kept --help` and shell
-completion are answered from this table alone, so that neither imports a command.
+test it in tests/cli; and run `make docs`. tests/cli/test_catalog.py says what is missing. `kept --help` shows
+FIRST_PAGE, `kept help --all` everything by topic; both and shell completion are answered from these tables alone, so
+that none of them imports a command.
 """
 
 from collections.abc import Mapping
@@ -21,8 +22,9 @@ class CatalogEntry(NamedTuple):
 _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Writing": {"write": {"remember": "Store one statement."}},
     "Reading": {
+        "find": {"find": "Find all memories that contain words, as people search."},
         "recall": {"recall": "Find the memories that best match a few key words."},
-        "why": {"why": "Explain the last recall: what was found, what just missed, and why."},
+        "why": {"why": "Explain the last recall: why these, and what just missed."},
         "brief": {
             "briefing": "Write what an agent should know before it starts.",
             "share": "Write a message with everything a skill needs to know.",
@@ -35,21 +37,17 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "read": {
             "list": "List memories, newest first.",
             "history": "Show the changes of one memory, or of the project.",
-            "status": "Show which project this is, and how much is stored.",
         },
+        "overview": {"status": "Show which project this is, and how much is stored."},
     },
     "Changing": {
-        "edit": {
-            "revise": "Correct the text of a memory; its id and feedback stay.",
-            "edit": "Change text, kind, tags, files or importance of a memory, also in your editor.",
-        },
+        "edit": {"edit": "Change a memory: its text, kind, tags, files or importance."},
         "change": {
-            "reinforce": "Mark a memory as helpful: it will rank higher.",
-            "demote": "Mark a memory as wrong or irrelevant: it will rank lower.",
+            "rate": "Mark memories as helpful (+), or as wrong or irrelevant (-).",
             "pin": "Always include these memories.",
             "unpin": "Stop always including these memories.",
             "forget": "Hide memories everywhere; they can be restored.",
-            "restore": "Bring back memories, or the whole store from a backup file.",
+            "restore": "Bring back memories that were forgotten or archived.",
             "erase": "Remove memories, a message or a session for good. This cannot be undone.",
             "undo": "Undo the last change, or a given one.",
         },
@@ -62,19 +60,15 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "narratives": {"narrative": "Keep memories of one running story together: begin, end, list, show."},
     },
     "Review and pauses": {
+        "open_questions": {"review": "Go through memories that need your decision."},
         "manage": {
-            "conflicts": "Show memories that contradict each other.",
-            "resolve": "Settle a conflict: one memory stays, the other is archived.",
             "alias": "Teach recall other words for a word.",
-            "scan": "Search memories, messages, tasks and aliases for secrets.",
-            "allow": "Declare that a value only looks like a secret.",
-            "off": "Pause automatic capture and injection in this project.",
-            "on": "End a pause.",
-            "review": "List memories that need a decision, and carry out decisions.",
+            "secrets": "Find secrets that are stored, or allow a value that only looks like one: scan, allow.",
+            "pause": "Pause automatic capture and injection in this project.",
+            "resume": "End a pause.",
         },
         "judge": {"judge": "Decide which findings of a session later sessions are told."},
         "whole": {
-            "paused": "Show whether the project or a session is paused.",
             "guard": "Refuse tool calls that a memory concerns, once each, or only tell it again.",
             "propose": "Store a statement in the project, and ask in the next review whether all projects get it.",
             "clear-global": "Forget all of global memory, for every project. This can be undone.",
@@ -89,27 +83,22 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "Conversations": {
         "sessions": {
-            "session": "Work with conversations: list, show, search, fork, finish, compact, export.",
+            "session": "Read, search, finish and export conversations.",
         },
         "slash": {"slash": "Run a slash command, as typed into a chat."},
     },
     "Import and export": {
         "exchange": {
-            "import": "Bring in memories and conversations that another program, or Kept elsewhere, has kept.",
+            "import": "Bring in memories and conversations from elsewhere.",
             "export": "Write all memories to a file, for Kept elsewhere or for other programs.",
-            "merge": "Join an export, or another home, with this memory.",
         },
         "team": {"team": "Share memories with teammates through the repository's remote: share, push, pull, trust."},
-        "database": {
-            "move": "Carry the project over to a database, or back.",
-            "database": "Set up a PostgreSQL database for a team: init, migrate, status, grant.",
-        },
     },
     "Maintenance": {
         "manage": {
             "upkeep": "Confirm or archive memories that are due, and make room where a limit is exceeded.",
-            "backup": "Write a verified copy of the store to a file.",
         },
+        "stores": {"store": "Back up, restore, merge or move the whole store."},
         "doctor": {"doctor": "Check the stores, and every agent that Kept is installed in."},
     },
     "Agents": {
@@ -124,7 +113,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "Browser": {
         "serve": {
-            "serve": "Show the memory in the browser, and serve it over HTTP.",
+            "serve": "Show the memory in the browser, and over HTTP.",
             "token": "Give people of a team access to `kept serve`: create, list, revoke.",
         }
     },
@@ -134,7 +123,8 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "projects": "List, link, rename and merge projects.",
             "config": "Show and change settings.",
         },
-        "tour": {"tour": "See Kept at work, in a scratch home that is removed at the end."},
+        "tour": {"tour": "See Kept at work in five steps, in a scratch home."},
+        "help": {"help": "Show the help of a command, or of all of them with --all."},
     },
 }
 
@@ -143,4 +133,11 @@ COMMANDS: Mapping[str, CatalogEntry] = {
     for topic, modules in _TOPICS.items()
     for module, lines in modules.items()
     for name, line in lines.items()
+}
+
+FIRST_PAGE: Mapping[str, tuple[str, ...]] = {
+    "Everyday": ("remember", "find", "list", "show", "edit", "rate", "pin", "forget", "undo", "review"),
+    "What agents get": ("recall", "briefing", "why", "session"),
+    "Keep it in order": ("status", "pause", "resume", "doctor", "store"),
+    "Begin": ("tour", "install", "import", "serve"),
 }

@@ -1,45 +1,48 @@
 """Every command that changes memories by their refs, or by filters: rank, pin, forget, restore, erase, undo.
 
-Each change can be undone with `kept undo`, except erase. The commands that only need a ref (reinforce, pin, forget …)
+Each change can be undone with `kept undo`, except erase. The commands that only need a ref (pin, forget …)
 come from one table, `ON_MEMORIES`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import click
+import msgspec
 from msgspec import Struct
 
 from kept.entrypoints.cli.completion import complete_ref
-from kept.entrypoints.cli.derived import given_file, options_from, options_of, request_of
+from kept.entrypoints.cli.derived import options_from, options_of, request_of
 from kept.entrypoints.cli.frame import Command, command, message_named, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line
 from kept.entrypoints.cli.receipts import disagreements, known_task
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
-    counted,
+    beginning,
     event_document,
     event_name,
     memories,
     memory_lines,
     name_of,
+    verb_of,
     what_changed,
 )
-from kept.errors import NotFound
+from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
-from kept.journal import noun_of
+from kept.journal import IMPORT, noun_of
 from kept.memory import Kept
 from kept.memory.verbs.change import DEMOTE, FORGET, PIN, REINFORCE, RESTORE, UNDO, UNPIN, One
 from kept.memory.verbs.declare import Verb
 from kept.memory.verbs.erasure import ERASE, Erase
 from kept.memory.verbs.fields import Kinds, Moment, Tags, about
-from kept.memory.verbs.upkeep import RESTORE_BACKUP
 from kept.model import GLOBAL, CallGuard, Event, Memory, Receipt, Rejection
 from kept.ports import Shelf
 
+MOST_UNDONE = 3  # memories that are shown after an undo, one by one
 PREVIEW = 10  # memories that are shown before many are changed
 GONE: tuple[Shelf, ...] = ("archive", "forgotten")
 
@@ -76,9 +79,11 @@ class OnMemories(NamedTuple):
     help: str = ""
 
 
+RATINGS = {
+    "+": OnMemories(REINFORCE, " has feedback {m.feedback:+d} now."),
+    "-": OnMemories(DEMOTE, " has feedback {m.feedback:+d} now."),
+}
 ON_MEMORIES = (
-    OnMemories(REINFORCE, " has feedback {m.feedback:+d} now."),
-    OnMemories(DEMOTE, " has feedback {m.feedback:+d} now."),
     OnMemories(PIN, " is pinned.", " is pinned already."),
     OnMemories(UNPIN, " is no longer pinned."),
     OnMemories(
@@ -130,14 +135,21 @@ def _on_memories(row: OnMemories) -> Command:
     @options_from(Filters)
     @yes_option
     def change(invocation: Invocation, *, refs: tuple[str, ...], yes: bool, **given: Any) -> None:
-        with invocation.open(yes=yes) as memory:
-            filters = _filters(invocation, memory, given)
-            named = _chosen(invocation, memory, refs, filters, row.verb.name, yes=yes)
-            were, changed = _change_all(memory, row.verb, named)
-        _answer_changed(invocation, were, changed, row.sentence, row.unchanged)
+        _change_chosen(invocation, row, refs, given, yes=yes)
 
     change.__name__, change.__doc__ = row.verb.name, row.help
     return command(change)
+
+
+def _change_chosen(
+    invocation: Invocation, row: OnMemories, refs: Sequence[str], given: dict[str, Any], *, yes: bool
+) -> None:
+    """Change the memories that refs or filters name as the row says, and answer."""
+    with invocation.open(yes=yes) as memory:
+        filters = _filters(invocation, memory, given)
+        named = _chosen(invocation, memory, refs, filters, row.verb.name, yes=yes)
+        were, changed = _change_all(memory, row.verb, named)
+    _answer_changed(invocation, were, changed, row.sentence, row.unchanged)
 
 
 def _answer_changed(
@@ -148,7 +160,7 @@ def _answer_changed(
     unchanged: str,
     more: Sequence[Line] = (),
 ) -> None:
-    """Report the outcome for each memory: a document for one, a list for several."""
+    """Report the outcome for each memory."""
     is_same = [was == one for was, one in zip(before, changed, strict=True)]
     lines: list[Line] = [
         (name_of(one), (unchanged if same else sentence).format(m=one))
@@ -160,46 +172,50 @@ def _answer_changed(
     elif len(changed) > 1:
         lines.append(Dim("`kept undo` undoes all of it."))
     documents = [as_document(one) for one in changed]
-    invocation.answer(documents[0] if len(documents) == 1 else {"memories": documents}, lines)
+    invocation.answer({"memories": documents}, lines)
 
 
-reinforce_command, demote_command, pin_command, unpin_command, forget_command = map(_on_memories, ON_MEMORIES)
+pin_command, unpin_command, forget_command = map(_on_memories, ON_MEMORIES)
 
 
 @command
-@click.argument("refs_or_file", nargs=-1, metavar="[REF...|FILE]", shell_complete=complete_ref)
+@click.argument("words", nargs=-1, metavar="REF... +|-", shell_complete=complete_ref)
 @options_from(Filters)
-@options_of(RESTORE_BACKUP, without=("source",))
 @yes_option
-def restore_command(
-    invocation: Invocation, *, refs_or_file: tuple[str, ...], overwrite_newer: bool, yes: bool, **given: Any
-) -> None:
-    """An argument that looks like a ref (42, g42, [id:42]) is a memory that was archived or forgotten; anything else is
-    a file that `kept backup` wrote. A file called 42 is ./42. A store that has changed since the backup is replaced
-    only after a yes, and is kept beside it as a backup of its own. Memories that were erased since then do not come
-    back.
+def rate_command(invocation: Invocation, *, words: tuple[str, ...], yes: bool, **given: Any) -> None:
+    """With + the memories rank higher, with - lower. `kept forget` hides a memory that is wrong.
+
+    \b
+    kept rate 42 +
+    kept rate 42 43 -
     """
-    if len(refs_or_file) == 1 and not is_ref(refs_or_file[0]):
-        _restore_backup(invocation, refs_or_file[0], overwrite_newer=overwrite_newer, yes=yes)
-        return
+    *refs, mark = words or ("",)
+    if mark not in RATINGS:
+        named = " ".join(word for word in words if any(map(str.isdigit, word))) or "REF"
+        raise click.UsageError(f"Say + (helpful) or - (wrong) at the end: kept rate {named} +")
+    _change_chosen(invocation, RATINGS[mark], refs, given, yes=yes)
+
+
+@command
+@click.argument("refs", nargs=-1, metavar="REF...", shell_complete=complete_ref)
+@options_from(Filters)
+@yes_option
+def restore_command(invocation: Invocation, *, refs: tuple[str, ...], yes: bool, **given: Any) -> None:
+    """`kept store restore FILE` restores the whole store from a backup."""
+    if (file := next((ref for ref in refs if not is_ref(ref) and _is_file(ref)), None)) is not None:
+        raise InvalidInput(f"{file} is a file, not a ref.", hint=f"`kept store restore {file}` restores a backup.")
     with invocation.open(yes=yes) as memory:
         filters = _filters(invocation, memory, given)
-        refs = _chosen(invocation, memory, refs_or_file, filters, RESTORE.name, yes=yes)
-        were, found = _change_all(memory, RESTORE, refs)
+        named = _chosen(invocation, memory, refs, filters, RESTORE.name, yes=yes)
+        were, found = _change_all(memory, RESTORE, named)
         back = [one for was, one in zip(were, found, strict=True) if was != one]
         more = [line for one in back for line in disagreements(memory, one)]
     _answer_changed(invocation, were, found, " is back ({m.status}).", " was not archived or forgotten.", more)
 
 
-def _restore_backup(invocation: Invocation, file: str, *, overwrite_newer: bool, yes: bool) -> None:
-    with invocation.open(yes=yes) as memory:
-        restored = memory.store.restore(given_file(file), overwrite_newer=overwrite_newer)
-    lines: list[Line] = [f"Restored {memories(restored.memories)} and {counted(restored.events, 'event')} from {file}."]
-    if restored.left_out:
-        lines.append(f"Left out, because erased since then: {memories(restored.left_out)}.")
-    if restored.replaced:
-        lines.append(f"The previous store was kept as {restored.replaced}.")
-    invocation.answer(restored, lines)
+def _is_file(word: str) -> bool:
+    """Return True for a path, also of a file that is not there."""
+    return Path(word).exists() or bool(Path(word).suffix) or "/" in word
 
 
 # Erase
@@ -225,11 +241,13 @@ def erase_command(invocation: Invocation, *, message: str | None, yes: bool, **g
         is_named = bool(asked.sessions or asked.tasks or asked.aliases)
         plan = _named_plan(invocation, memory, asked) if is_named else _memories_plan(invocation, memory, refs, filters)
         if not yes:
+            where = memory.look().moved_from_here()
             _preview(invocation, plan.shown)
-            invocation.agree(f"Erase {plan.what} for good? This cannot be undone.")
+            invocation.agree(" ".join((*where, f"Erase {plan.what} for good? This cannot be undone.")))
         receipts = memory.perform(ERASE, plan.request)
     lines = [line for receipt in receipts for line in _erased_lines(receipt)]
-    invocation.answer(receipts[0] if len(receipts) == 1 else {"erased": receipts}, lines)
+    documents = [{**msgspec.to_builtins(receipt), "outcome": receipt.reason} for receipt in receipts]
+    invocation.answer({"erased": documents}, lines)
 
 
 def _erased_lines(receipt: Receipt) -> list[Line]:
@@ -289,10 +307,57 @@ def undo_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     """
     asked = request_of(UNDO, given)
     with invocation.open(yes=yes) as memory:
+        events = _named(memory.look().next_undone(asked.event))
+        summary = _summary(memory, events)
+        if summary and _is_to_be_asked(invocation, yes=yes):
+            invocation.agree(f"Undo {summary}?")
+        elif asked.event is None:
+            _announce(invocation, memory, events)
         undone = [_undone(memory, one, invocation) for one in _named(memory.perform(UNDO, asked))]
     lines = [line for _, _, its_lines in undone for line in its_lines]
+    if len(undone) > MOST_UNDONE and summary:
+        lines = [f"Undone: {summary}."]
     lines.append(Dim(f"`kept undo {undone[-1][0]}` makes the change again."))
     invocation.answer({"events": [document for _, document, _ in undone]}, lines)
+
+
+def _is_to_be_asked(invocation: Invocation, *, yes: bool) -> bool:
+    return not (yes or invocation.as_json) and invocation.can_ask()
+
+
+def _summary(memory: Kept, events: Sequence[Event]) -> str:
+    """Name a change of several memories: "the import of 40 memories from e.jsonl". "" for a change of one or none."""
+    changed = {one.subject: one for one in events if noun_of(one) is Memory}
+    if len(changed) < 2:
+        return ""
+    actions = ", ".join(dict.fromkeys(verb_of(one.action) for one in changed.values()))
+    files = _source_files(memory, changed) if actions in (IMPORT, "remember") else set()
+    actions = IMPORT if files else actions
+    place = f" from {min(files)}" if len(files) == 1 else ""
+    return f"the {actions} of {memories(len(changed))}{place}"
+
+
+def _source_files(memory: Kept, uids: Iterable[str]) -> set[str]:
+    """Return the names of the files that memories come from; none if one of them comes from no file, or was erased."""
+    files = set[str]()
+    with suppress(NotFound):
+        files = {Path(memory.get(uid, forgotten=True).source.file or "").name for uid in uids}
+    return files if all(files) else set()
+
+
+def _announce(invocation: Invocation, memory: Kept, events: Sequence[Event]) -> None:
+    """Say which change of this person comes last, before it is undone."""
+    what = ", ".join(dict.fromkeys(f"{verb_of(one.action)} {_subject_of(memory, one)}" for one in events[:PREVIEW]))
+    more = f" and {len(events) - PREVIEW} more" if len(events) > PREVIEW else ""
+    told = f"Your last change, {ago(events[0].at, invocation.clock())}: {what}{more}"
+    invocation.tell(Dim(told if told.endswith((".", "!", "?", "…")) else f"{told}."))
+
+
+def _subject_of(memory: Kept, event: Event) -> str:
+    if noun_of(event) is Memory:
+        found = memory.get(event.subject, forgotten=True)
+        return f"[id:{found.ref}] {beginning(found.content)}"
+    return _name_of(memory, event).strip()
 
 
 def _named(events: list[Event]) -> list[Event]:
@@ -330,7 +395,7 @@ def _name_of(memory: Kept, event: Event) -> str:
 
 def _undone_sentence(undone: list[Event], of: str, now: datetime, *, is_global: bool) -> str:
     actions = ", ".join(
-        f"{one.action}{of} (event {event_name(one, is_global=is_global)}{_change_of(one) if of else ''})"
+        f"{verb_of(one.action)}{of} (event {event_name(one, is_global=is_global)}{_change_of(one) if of else ''})"
         for one in undone
     )
     when = ago(undone[0].at, now) if undone else "just now"

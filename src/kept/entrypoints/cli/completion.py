@@ -1,7 +1,7 @@
 """Completion of words that a person is typing, from the store. A store that cannot be read offers nothing."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 import click
 from click.shell_completion import CompletionItem
@@ -46,13 +46,30 @@ def _named_sessions(memory: Kept) -> Iterator[tuple[str, str]]:
     return ((one.name, one.agent or "") for one in reversed(memory.sessions()))
 
 
+def _named_agents(memory: Kept) -> Iterator[tuple[str, str]]:
+    return ((one.agent, "") for one in memory.sessions() if one.agent)
+
+
+complete_agent = _offered(_named_agents)
 complete_kind, complete_tag = _offered(_named_kinds), _offered(_named_tags)
 complete_ref, complete_session = _offered(_named_refs), _offered(_named_sessions)
 
+
+def one_of(names: Iterable[str], *, or_path: bool = False) -> Completion:
+    """Return a completion with fixed words; `or_path` also offers files where none of them fits."""
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        offered = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return offered or ([CompletionItem(incomplete, type="file")] if or_path else [])
+
+    return complete
+
+
 # By the names of arguments in the requests of the verbs.
-COMPLETIONS: Mapping[str, Completion] = {
+COMPLETIONS: dict[str, Completion] = {
     **dict.fromkeys(("kind", "kinds"), complete_kind),
     "tags": complete_tag,
+    "agent": complete_agent,
     **dict.fromkeys(("ref", "refs", "after", "keep"), complete_ref),
     **dict.fromkeys(("session", "sessions"), complete_session),
 }

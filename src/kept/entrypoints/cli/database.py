@@ -1,17 +1,14 @@
-"""`kept database` and `kept move`: a PostgreSQL database for a team, and projects on their way in and out of it."""
+"""`kept store database`: a PostgreSQL database for a team."""
 
 import os
-from typing import Any
 
 import click
 import msgspec
 
-from kept.entrypoints.cli.derived import options_of, request_of
-from kept.entrypoints.cli.frame import command, group
+from kept.entrypoints.cli.frame import group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import counted, field_lines, memories
+from kept.entrypoints.cli.wording import counted, field_lines
 from kept.memory import database
-from kept.memory.verbs.exchange import MOVE
 
 
 def _url(invocation: Invocation, given: str | None) -> str:
@@ -22,40 +19,52 @@ def _url(invocation: Invocation, given: str | None) -> str:
 
 
 @group
-def database_command() -> None:
-    """For the operator of a PostgreSQL database that holds the projects of a team. URL is that of its owner; without
+def database_group() -> None:
+    """Set up a PostgreSQL database for a team: init, migrate, status, grant.
+
+    For the operator of a PostgreSQL database that holds the projects of a team. URL is that of its owner; without
     it, --database and $KEPT_DATABASE_URL count. Needs the extra `postgres`.
     """
 
 
-@database_command.command("init")
+@database_group.command("init")
 @click.argument("url", required=False)
-def init_database(invocation: Invocation, *, url: str | None) -> None:
+@click.option("--citus", "sharded", is_flag=True, help="Spread the tables over the workers of a Citus cluster.")
+def init_database(invocation: Invocation, *, url: str | None, sharded: bool) -> None:
     """Make the tables of Kept, and the role of those who may use them."""
-    _bring_up_to_date(invocation, _url(invocation, url))
+    _bring_up_to_date(invocation, _url(invocation, url), sharded=sharded)
 
 
-@database_command.command("migrate")
+@database_group.command("migrate")
 @click.argument("url", required=False)
 def migrate_database(invocation: Invocation, *, url: str | None) -> None:
     """Bring the tables up to date after an upgrade of Kept."""
     _bring_up_to_date(invocation, _url(invocation, url))
 
 
-def _bring_up_to_date(invocation: Invocation, url: str) -> None:
-    steps = database.initialise(url)
+def _bring_up_to_date(invocation: Invocation, url: str, *, sharded: bool = False) -> None:
+    made = database.initialise(url, sharded=sharded)
     found = database.status(url)
-    done = f"made in {counted(steps, 'step')}" if steps else "was up to date"
-    lines = [f"{found.place}: the schema {done}. It is version {found.schema}.", Dim("Next: kept database grant ROLE")]
-    invocation.answer({"place": found.place, "steps": steps, "schema": found.schema}, lines)
+    done = f"made in {counted(made.steps, 'step')}" if made.steps else "was up to date"
+    lines: list[Line] = [f"{found.place}: the schema {done}. It is version {found.schema}."]
+    if made.shut_out:
+        lines += [
+            f"These roles can no longer use it: {', '.join(made.shut_out)}.",
+            "They had rights, but no tie, and nothing shows that they may reach every project.",
+            "Let each in again: `kept store database grant ROLE --for PROJECT`, or without --for to every project.",
+        ]
+    else:
+        lines.append(Dim("Next: kept store database grant ROLE"))
+    answer = {"place": found.place, "steps": made.steps, "schema": found.schema, "shut_out": made.shut_out}
+    invocation.answer(answer, lines)
 
 
-@database_command.command("status")
+@database_group.command("status")
 @click.argument("url", required=False)
 def database_status(invocation: Invocation, *, url: str | None) -> None:
     """Show server, schema, role, and whether projects are walled off from each other."""
     found = database.status(_url(invocation, url))
-    open_to = "this role sees every project, or the tables need `kept database migrate`"
+    open_to = "this role sees every project, or the tables need `kept store database migrate`"
     rows = {
         "place": found.place,
         "server": f"PostgreSQL {found.server}{', a standby' if found.is_standby else ''}",
@@ -63,6 +72,8 @@ def database_status(invocation: Invocation, *, url: str | None) -> None:
         "role": found.role,
         "walled off": "yes" if found.is_walled else f"no: {open_to if found.schema else 'there are no tables yet'}",
     }
+    if found.makers:
+        rows["can let themselves in"] = f"{', '.join(found.makers)}: they have CREATEROLE (before PostgreSQL 16)"
     if found.spaces is not None:
         rows["projects"] = str(found.spaces)
     if found.crossings is not None:
@@ -70,7 +81,7 @@ def database_status(invocation: Invocation, *, url: str | None) -> None:
     invocation.answer(msgspec.to_builtins(found), field_lines(rows))
 
 
-@database_command.command("grant")
+@database_group.command("grant")
 @click.argument("name", metavar="ROLE")
 @click.argument("url", required=False)
 @click.option("--for", "projects", multiple=True, metavar="PROJECT", help="Only this project. May be repeated.")
@@ -87,21 +98,3 @@ def grant_role(invocation: Invocation, *, name: str, url: str | None, projects: 
     if any(project.startswith("number ") for project in tied):
         lines.append(Dim("A project that has no memories yet is shown by its number."))
     invocation.answer({"role": name, "projects": tied}, lines)
-
-
-@command
-@options_of(MOVE)
-def move_command(invocation: Invocation, **given: Any) -> None:
-    """Carries everything of the project over, with its history, and compares both sides. What was there is left as it
-    was. A move that was cut off goes on where it stopped. Global memory stays in your home.
-    """
-    asked = request_of(MOVE, given)
-    with invocation.open(auto_upkeep=False) as memory:
-        moved = memory.perform(MOVE, asked)
-    counts = (memories(moved.memories), counted(moved.events, "event"), counted(moved.messages, "message"))
-    lines: list[Line] = [f"{', '.join(counts)}: all there, the same as here (digest {moved.digest[:8]})."]
-    if database.is_database(asked.to):
-        lines.append(
-            Dim("Use it from now on: `kept projects link NAME --database URL` in each clone, or set KEPT_DATABASE_URL.")
-        )
-    invocation.answer(moved, lines)

@@ -17,7 +17,7 @@ import msgspec
 from click.core import ParameterSource
 from msgspec import Struct
 
-from kept.entrypoints.cli.completion import COMPLETIONS
+from kept.entrypoints.cli.completion import COMPLETIONS, Completion
 from kept.entrypoints.cli.frame import find_invocation
 from kept.errors import InvalidInput
 from kept.memory.verbs.arguments import WORDS, Argument, build, wire_arguments
@@ -30,6 +30,7 @@ MAX_INPUT_BYTES = 1_000_000  # of a text on standard input; beyond this it is a 
 # (verb, argument): why no command has it. Read by tests/test_verbs.py.
 NOT_TYPED: Mapping[tuple[str, str], str] = {
     ("store.export", "archived"): "`kept export` writes the archive in any case.",
+    ("aliases.list", "own"): "It is the default of `kept alias list`; `--all` ends it.",
     ("import_transcripts", "program"): "It is the FORMAT of `kept import`, or recognised.",
 }
 
@@ -38,18 +39,28 @@ Decorator = Callable[[Function], Function]
 Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
 
-def options_of(verb: Verb[Q, A], *, without: Iterable[str] = (), also: Mapping[str, str] | None = None) -> Decorator:
+def options_of(
+    verb: Verb[Q, A],
+    *,
+    without: Iterable[str] = (),
+    also: Mapping[str, str] | None = None,
+    completing: Mapping[str, Completion] = COMPLETIONS,
+) -> Decorator:
     """Add the arguments of a verb to a command, which gets them by their names.
 
     `without` names those that the command declares itself, in a form of the terminal. `also` has a second, shorter
-    spelling for an option: `also={"budget_tokens": "--budget"}`.
+    spelling for an option: `also={"budget_tokens": "--budget"}`. `completing` offers values by the name of an argument.
     """
     untyped = (argument for name, argument in NOT_TYPED if name == verb.name)
-    return options_from(verb.request, without=(*without, *untyped), also=also)
+    return options_from(verb.request, without=(*without, *untyped), also=also, completing=completing)
 
 
 def options_from(
-    request: type[Struct], *, without: Iterable[str] = (), also: Mapping[str, str] | None = None
+    request: type[Struct],
+    *,
+    without: Iterable[str] = (),
+    also: Mapping[str, str] | None = None,
+    completing: Mapping[str, Completion] = COMPLETIONS,
 ) -> Decorator:
     """Do the same for any request: filters that only the terminal has are declared as one."""
     left, spellings = set(without), also or {}
@@ -57,7 +68,7 @@ def options_from(
 
     def add(function: Function) -> Function:
         for argument in reversed(arguments):
-            function = _parameter(argument, spellings.get(argument.name, ""))(function)
+            function = _parameter(argument, spellings.get(argument.name, ""), completing.get(argument.name))(function)
         return function
 
     return add
@@ -96,11 +107,11 @@ def words_of(verb: Verb[Q, A], asked: Q) -> list[str]:
     return words
 
 
-def _parameter(argument: Argument, also: str) -> Decorator:
-    return _positional(argument) if argument.is_positional else _option(argument, also)
+def _parameter(argument: Argument, also: str, complete: Completion | None) -> Decorator:
+    return _positional(argument, complete) if argument.is_positional else _option(argument, also, complete)
 
 
-def _positional(argument: Argument) -> Decorator:
+def _positional(argument: Argument, complete: Completion | None) -> Decorator:
     """Return an argument that is typed without a name. A text is several words, or a dash for standard input."""
     is_several = argument.is_text or argument.is_several
     return click.argument(
@@ -109,7 +120,7 @@ def _positional(argument: Argument) -> Decorator:
         required=argument.is_required and not argument.is_text,  # the sentence about a missing text is ours
         metavar=_positional_metavar(argument),
         callback=_joined(argument) if argument.is_text else None,
-        **_values(argument, is_single=not is_several),
+        **_values(argument, complete, is_single=not is_several),
     )
 
 
@@ -120,13 +131,13 @@ def _positional_metavar(argument: Argument) -> str:
     return shown if argument.is_required else f"[{shown}]"
 
 
-def _option(argument: Argument, also: str) -> Decorator:
+def _option(argument: Argument, also: str, complete: Completion | None) -> Decorator:
     name = f"--{argument.singular.replace('_', '-')}"
     spellings = [name, also] if also else [name]
     if argument.form == "boolean":
         return _flag(argument, spellings)
     is_multiple = argument.is_several or argument.form == "object"
-    about = _values(argument)
+    about = _values(argument, complete)
     if not argument.choices:
         about["metavar"] = argument.metavar or argument.singular.upper()
     if argument.default is not None and not is_multiple:
@@ -150,11 +161,11 @@ def _flag(argument: Argument, spellings: list[str]) -> Decorator:
     return click.option(*spellings, argument.name, is_flag=True, help=argument.help)
 
 
-def _values(argument: Argument, *, is_single: bool = True) -> dict[str, Any]:
+def _values(argument: Argument, complete: Completion | None, *, is_single: bool = True) -> dict[str, Any]:
     """Return which values there are, where they are few; else what completes a value."""
     if argument.choices and is_single:
         return {"type": click.Choice(argument.choices)}
-    return {"shell_complete": COMPLETIONS.get(argument.name)}
+    return {"shell_complete": complete}
 
 
 # Texts and files
@@ -214,7 +225,8 @@ def _joined(argument: Argument) -> Callback:
         if words:
             return given_text(words)
         if argument.is_required and argument.noun and not ctx.resilient_parsing:
-            raise click.UsageError(f"There is no {argument.noun}.", ctx)
+            is_word = argument.noun.startswith("word")
+            raise click.UsageError(f"{'Give at least one' if is_word else 'There is no'} {argument.noun}.", ctx)
         if argument.is_required and not ctx.resilient_parsing:
             raise click.MissingParameter(ctx=ctx, param=param)
         return None

@@ -1,15 +1,15 @@
-"""`kept revise` and `kept edit`: correct a memory, on the command line or in an editor. `kept undo` undoes it."""
+"""`kept edit`: correct a memory, on the command line or in an editor. `kept undo` undoes it."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from kept.entrypoints.cli.derived import given_text, options_of, request_of
+from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, yes_option
 from kept.entrypoints.cli.invocation import Invocation, Line
 from kept.entrypoints.cli.receipts import check_kind, disagreements
-from kept.entrypoints.cli.wording import as_document, name_of
+from kept.entrypoints.cli.wording import as_document, name_of, state
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.verbs.change import REVISE
@@ -29,27 +29,17 @@ importance: {m.importance:g}
 @command
 @options_of(REVISE)
 @yes_option
-def revise_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
-    """A single dash as TEXT reads it from standard input. Tags and files that are given replace those it has."""
-    asked = request_of(REVISE, given)
-    with invocation.open(yes=yes) as memory:
-        revised = memory.perform(REVISE, asked)
-        found = disagreements(memory, revised)
-    invocation.answer(as_document(revised), [(name_of(revised), " is revised."), *found])
-
-
-@command
-@options_of(REVISE, without=("content",))
-@click.option("--text", metavar="TEXT", help="The new text; a single dash reads it from standard input.")
-@yes_option
-def edit_command(invocation: Invocation, *, text: str | None, yes: bool, **given: Any) -> None:
-    """Without options, the memory is opened in $VISUAL or $EDITOR, with its fields above its text. Tags and files that
-    are given replace those it has.
+def edit_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
+    """Its id and feedback stay. Without TEXT and options, the memory is opened in $VISUAL or $EDITOR, with its fields
+    above its text. A single dash as TEXT reads it from standard input. Tags and files that are given replace those it
+    has.
     """
-    asked = request_of(REVISE, {**given, "content": None if text is None else given_text((text,))})
+    asked = request_of(REVISE, given)
     typed = {name: value for name in EDITABLE if (value := getattr(asked, name)) is not None}
     with invocation.open(yes=yes) as memory:
         found = memory.get(asked.ref)
+        if not typed and not invocation.can_ask():
+            raise InvalidInput("There is no terminal to edit it in.", hint="Give TEXT, or run it in a terminal.")
         wanted = _differing(typed or _edited(found), found)
         changed, lines = _revised(invocation, memory, found, wanted, session=asked.session, yes=yes)
     invocation.answer(as_document(changed), lines)
@@ -65,7 +55,16 @@ def _revised(
         check_kind(invocation, memory, wanted["kind"], yes=yes)
     changed = memory.revise(found.ref, **wanted, session=session)
     names = ", ".join("text" if name == "content" else name for name in wanted)
-    return changed, [(name_of(changed), f" is changed: {names}."), *disagreements(memory, changed)]
+    lines: list[Line] = [(name_of(changed), f" is changed: {names}.")]
+    if changed.is_archived:
+        lines.append(f"It stays {state(changed)}. `kept restore {changed.ref}` brings it back.")
+    return changed, [*lines, *disagreements(memory, changed)]
+
+
+def edited_lines(invocation: Invocation, memory: Kept, found: Memory) -> list[Line]:
+    """Open a memory in the person's editor, change it as it was saved, and return the lines about it."""
+    wanted = _differing(_edited(found), found)
+    return _revised(invocation, memory, found, wanted, session=None, yes=False)[1]
 
 
 def _edited(memory: Memory) -> dict[str, Any]:
@@ -76,7 +75,7 @@ def _edited(memory: Memory) -> dict[str, Any]:
     except click.ClickException as error:  # its message names the program, and has no way on
         raise InvalidInput(
             f"The editor did not save the text ({error.message}).",
-            hint="Nothing was changed. Set $EDITOR to another program, or use `kept edit REF --text TEXT`.",
+            hint="Nothing was changed. Set $EDITOR to another program, or use `kept edit REF TEXT`.",
         ) from None
     return {} if saved is None else _parsed(saved.replace("\r\n", "\n"), memory)
 

@@ -1,6 +1,9 @@
-"""`kept import`, `kept export` and `kept merge`: memories that come from elsewhere, and that are taken along."""
+"""`kept import` and `kept export`: memories that come from elsewhere, and that are taken along."""
 
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -9,15 +12,28 @@ from typing import Any
 import click
 import msgspec
 
-from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.completion import COMPLETIONS, one_of
+from kept.entrypoints.cli.derived import STANDARD_INPUT, options_of, request_of
 from kept.entrypoints.cli.frame import command, yes_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.sessions import PROGRAMS, counting_kinds, import_transcripts
-from kept.entrypoints.cli.wording import counted, counted_kinds, memories, progress
-from kept.memory.bringing import BY_NAME, HOST_OF_FORMAT, BroughtIn, is_export, program_of
-from kept.memory.joiner import Joined
+from kept.entrypoints.cli.wording import checkout_note, counted, counted_kinds, memories, progress
+from kept.errors import InvalidInput
+from kept.memory.bringing import BY_NAME, HOST_OF_FORMAT, ImportReport, is_export, program_of
+from kept.memory.joiner import MergeReport
 from kept.memory.note_writer import NoteReading
-from kept.memory.verbs.exchange import EXPORT_TO, IMPORT, IMPORT_TRANSCRIPTS, MERGE, ImportFrom, Merge
+from kept.memory.transfer import ExportReport
+from kept.memory.verbs.exchange import (
+    EXPORT_FORMATS,
+    EXPORT_TO,
+    IMPORT,
+    IMPORT_FORMATS,
+    IMPORT_TRANSCRIPTS,
+    MERGE,
+    ImportFrom,
+    Merge,
+    export_format,
+)
 
 EXPORT_FILE, MEMORY_FILES = "export", "memories"  # how a path is read; else as transcripts of a program
 FORMATS = ("kept", *BY_NAME, *PROGRAMS)  # of imports
@@ -32,8 +48,8 @@ _REFUSED = {
 
 
 @command
-@click.argument("what", nargs=-1, metavar="[FORMAT] [PATH]...")
-@options_of(IMPORT, without=("path",))
+@click.argument("what", nargs=-1, metavar="[FORMAT] [PATH]...", shell_complete=one_of(IMPORT_FORMATS, or_path=True))
+@options_of(IMPORT, without=("path",), completing=COMPLETIONS | {"format": one_of(IMPORT_FORMATS)})
 @options_of(IMPORT_TRANSCRIPTS, without=("program", "path", "dry_run"))
 @click.option("--all-projects", is_flag=True, help="Transcripts: the sessions of all projects, each into its own.")
 @yes_option
@@ -60,10 +76,16 @@ def import_command(
     taken from where the program keeps them.
     """
     named, paths = _named(format, what)
+    if invocation.as_json and len(paths) > 1:
+        raise click.UsageError("With --json, import one PATH at a time: the answer is one document.")
+    invocation.tell(*checkout_note(invocation))
     for path in paths:
+        if path == STANDARD_INPUT:
+            _join_standard_input(invocation, named, dry_run=given["dry_run"], yes=yes)
+            continue
         reader = _reader(named, path)
         if reader == EXPORT_FILE:
-            _join(invocation, Merge(other=path, dry_run=given["dry_run"]), yes=yes)
+            join(invocation, Merge(other=path, dry_run=given["dry_run"]), yes=yes)
         elif not path and named in HOST_OF_FORMAT:
             _read_notes(invocation, named, dry_run=given["dry_run"])
         elif reader == MEMORY_FILES:
@@ -71,6 +93,19 @@ def import_command(
         else:
             asked = {"program": reader, "path": path, "here": here, "since": since, "dry_run": given["dry_run"]}
             import_transcripts(invocation, request_of(IMPORT_TRANSCRIPTS, asked), all_projects=all_projects)
+
+
+def _join_standard_input(invocation: Invocation, format: str | None, *, dry_run: bool, yes: bool) -> None:
+    """Join an export that comes on standard input. It is read twice, and so it is written to a file first."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "standard-input.jsonl"
+        with place.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        if format not in (None, "kept") or not is_export(place):
+            raise InvalidInput(
+                "Only an export of Kept can be imported from standard input.", hint="Name the file: kept import FILE."
+            )
+        join(invocation, Merge(other=str(place), dry_run=dry_run), yes=yes)
 
 
 def _named(format: str | None, what: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
@@ -145,7 +180,7 @@ def _bring(invocation: Invocation, asked: ImportFrom) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-def _counted_lines(done: BroughtIn, kept: Mapping[str, int]) -> Iterator[Line]:
+def _counted_lines(done: ImportReport, kept: Mapping[str, int]) -> Iterator[Line]:
     would = "would be " if done.dry_run else ""
     yield (
         f"{memories(done.stored)} {would}stored from {counted(done.files, 'file')} ({done.format}), "
@@ -161,7 +196,7 @@ def _counted_lines(done: BroughtIn, kept: Mapping[str, int]) -> Iterator[Line]:
         yield f"Secrets were taken out of {memories(done.redacted)}."
 
 
-def _refused_lines(done: BroughtIn) -> Iterator[Line]:
+def _refused_lines(done: ImportReport) -> Iterator[Line]:
     for reason, number in done.refused.items():
         yield f"Refused because {_REFUSED.get(reason, reason.replace('_', ' '))}: {number:,}."
     if done.elsewhere:
@@ -178,53 +213,58 @@ def _refused_lines(done: BroughtIn) -> Iterator[Line]:
 
 @command
 @click.argument("file", required=False)
-@options_of(EXPORT_TO, without=("target",))
-def export_command(invocation: Invocation, *, file: str | None, **given: Any) -> None:
+@options_of(EXPORT_TO, without=("target",), completing=COMPLETIONS | {"format": one_of(EXPORT_FORMATS)})
+@yes_option
+def export_command(invocation: Invocation, *, file: str | None, format: str | None, yes: bool, **given: Any) -> None:
     """The format `kept` has everything: memories with their history, the archive, sessions, tasks, aliases, pauses.
-    `kept import FILE` brings it in again, on any machine; without a FILE, it is printed. The other formats have the
-    live memories: a page of Markdown, an Obsidian vault (FILE is a new folder), the project.json of Praxis, the graph
-    of the MCP server memory, and a table for spreadsheets.
+    `kept import FILE` brings it in again, on any machine; without a FILE, or with a dash, it is printed. The other
+    formats have the live memories: a page of Markdown, an Obsidian vault (FILE is a new folder), the project.json of
+    Praxis, the graph of the MCP server memory, and a table for spreadsheets.
     """
-    if file is None:
-        _print_export(invocation, **given)
+    known = export_format(file or "", format)
+    if file is None or file == STANDARD_INPUT:
+        _print_export(invocation, format, **given)
         return
-    asked = request_of(EXPORT_TO, {**given, "target": str(Path(file).expanduser())})
+    target = Path(file).expanduser()
+    if target.is_file():
+        invocation.agree(f"{file} exists already. Overwrite it?", yes=yes)
+    asked = request_of(EXPORT_TO, {**given, "format": known, "target": str(target)})
     with invocation.open() as memory:
         done = memory.perform(EXPORT_TO, asked)
     if done.format != "kept":
-        invocation.answer(done, [f"Wrote {memories(done.memories)} to {file}."])
+        invocation.answer(done, [f"Wrote {memories(done.memories)} to {file}.", *_unexported_lines(done)])
         return
     line = f"Wrote {memories(done.memories)}, {counted(done.records, 'record')} in all, to {file}."
-    invocation.answer(done, [line, Dim(f"`kept import {file}` brings them in, here or on another machine.")])
+    invocation.answer(
+        done, [line, *_unexported_lines(done), Dim(f"`kept import {file}` brings them in, here or on another machine.")]
+    )
 
 
-def _print_export(invocation: Invocation, *, format: str | None, with_forgotten: bool, sessions: bool) -> None:
+def _unexported_lines(done: ExportReport) -> Iterator[Line]:
+    """Say which memories are not in an export, and how they get there."""
+    nouns = {"note of a task": "notes of tasks", "archived": "archived", "forgotten": "forgotten"}
+    if parts := ", ".join(counted(number, name, nouns.get(name, "")) for name, number in done.left_out.items()):
+        way = "`--with-forgotten` adds them" if done.format == "kept" else "`kept export FILE.jsonl` has more"
+        yield f"Left out: {parts}. {way}."
+
+
+def _print_export(invocation: Invocation, format: str | None, *, with_forgotten: bool, sessions: bool) -> None:
     if format not in (None, "kept") or sessions:
         raise click.UsageError(f"Name the file to write: kept export --format {format or 'praxis'} FILE")
     with invocation.open() as memory:
         lines = [line.decode() for line in memory.store.export_lines(with_forgotten=with_forgotten)]
-    invocation.answer({"lines": [msgspec.json.decode(line) for line in lines]}, lines)
+    invocation.answer({"lines": [msgspec.json.decode(line) for line in lines]}, lines, as_is=True)
 
 
-@command
-@options_of(MERGE)
-@yes_option
-def merge_command(invocation: Invocation, *, yes: bool, **given: Any) -> None:
-    """PATH is a file of `kept export`, a memory file, or another home (of which this project and global memory are
-    taken). What only one side has is added, the newer revision counts, and feedback adds up. Texts that were revised on
-    both sides both stay, as a conflict. Merging again changes nothing.
-    """
-    _join(invocation, request_of(MERGE, given), yes=yes)
-
-
-def _join(invocation: Invocation, asked: Merge, *, yes: bool) -> None:
+def join(invocation: Invocation, asked: Merge, *, yes: bool) -> None:
+    """Join an export, a memory file or another home with the memory of this project."""
     place = str(Path(asked.other).expanduser())
     with invocation.open(yes=yes) as memory, progress(invocation, "Joining") as tell:
         done = memory.perform(MERGE, msgspec.structs.replace(asked, other=place, progress=tell))
     invocation.answer(done, _joined_lines(done))
 
 
-def _joined_lines(done: Joined) -> list[Line]:
+def _joined_lines(done: MergeReport) -> list[Line]:
     would = "would be " if done.dry_run else ""
     others = [counted(number, noun, {"alias": "aliases"}.get(noun, "")) for noun, number in done.others.items()]
     others += [counted(done.messages, "message")] if done.messages else []
@@ -238,7 +278,7 @@ def _joined_lines(done: Joined) -> list[Line]:
             f"{counted(done.duplicates, 'memory', 'memories')} said on both sides: one of the two is archived."
         )
     if done.conflicts:
-        lines.append(f"{counted(done.conflicts, 'contradiction')}: `kept conflicts` shows both sides.")
+        lines.append(f"{counted(done.conflicts, 'contradiction')}: `kept review conflicts` shows both sides.")
     for reason, number in done.refused.items():
         lines.append(f"Left out because {_REFUSED[reason]}: {counted(number, 'record')}.")
     return lines

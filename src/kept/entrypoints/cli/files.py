@@ -18,7 +18,7 @@ from kept.memory import Kept, views
 from kept.memory.files import ViewStatus, item_document, merge_texts
 from kept.memory.verbs.exchange import WRITE_BRAIN
 from kept.memory.verbs.views import AGENTS, EXTRACT, ITEMS
-from kept.memory.views import Synced
+from kept.memory.views import SyncReport
 
 MOST_ITEMS = 100_000  # that are counted, to say how many more there are
 
@@ -67,7 +67,7 @@ def _asking(invocation: Invocation, *, yes: bool) -> views.Ask:
     return ask
 
 
-def _synced_lines(done: Synced) -> list[Line]:
+def _synced_lines(done: SyncReport) -> list[Line]:
     counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"))
     said = [
         f"{len(refs)} {what} ({', '.join(refs[:5])}{', …' if len(refs) > 5 else ''})" for refs, what in counts if refs
@@ -184,7 +184,8 @@ def extract_command(invocation: Invocation, **given: Any) -> None:
     lines += [Dim(f"Left out {one.file}: {one.reason}.") for one in done.skipped[:10]]
     if len(done.skipped) > 10:
         lines.append(Dim(f"Left out {len(done.skipped) - 10:,} more files."))
-    lines.append("`kept items` lists the items, `kept recall WORDS --scope items` finds some.")
+    if done.items:
+        lines.append("`kept items` lists the items, `kept recall WORDS --scope items` finds some.")
     invocation.answer(done, lines)
 
 

@@ -20,11 +20,11 @@ from msgspec.structs import replace
 import kept
 from kept import access
 from kept.entrypoints.cli.amounts import ago
-from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
-from kept.entrypoints.cli.invocation import Invocation, nearest, run, wants_json
+from kept.entrypoints.cli.catalog import COMMANDS, FIRST_PAGE, CatalogEntry
+from kept.entrypoints.cli.invocation import LIKE, Invocation, nearest, run, wants_json
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
-from kept.model import Session
+from kept.model import SessionRecord
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,9 +32,13 @@ Function = Callable[..., None]
 
 ROLES = ("admin", "project", "skill")
 WHOLE = "whole"  # the module of commands that are derived as a whole
+EVERYWHERE = "Also --home, --project, --database, --as, --json and --help; `kept --help` explains them."
 GLOBAL_OPTIONS = ("home", "project", "database", "as_role", "as_json", "show_help")
 # They hand the role on to each call, or show nothing that is stored.
-OUTSIDE_THE_HOME = ("mcp", "serve", "protocol", "tour")
+OUTSIDE_THE_HOME = ("mcp", "serve", "protocol", "tour", "help")
+WIDE, NARROW = 30, 18  # columns for the names of options
+ROOMY = 72  # columns of a terminal that leave enough for the help beside wide names
+VERY_LIKE = 0.8  # of 1: a name of another program, with a letter that is wrong
 MOST = 10_000  # of what a page may hold
 MEANT = 8  # sessions that are listed where a beginning of an id fits several
 
@@ -64,12 +68,23 @@ def command(function: Function) -> "Command":
 
 
 def group(function: Function) -> "Group":
-    """The same for a command that has commands of its own."""
-    return click.command(_name(function), cls=Group)(function)
+    """The same for a name that only has commands below it."""
+    return Group(_name(function), help=inspect.getdoc(function))
+
+
+def acting_group(function: Function) -> "Group":
+    """The same for a command that has commands below it, and that runs where none of them is named."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        if click.get_current_context().invoked_subcommand is None:
+            with_invocation(function)(*args, **kwargs)
+
+    return click.command(_name(function), cls=Group)(run)
 
 
 def _name(function: Function) -> str:
-    return function.__name__.removesuffix("_command")
+    return function.__name__.removesuffix("_command").removesuffix("_group")
 
 
 def yes_option(function: Callable[P, T]) -> Callable[P, T]:
@@ -91,7 +106,7 @@ def session_named(invocation: Invocation, memory: Kept, typed: str, *, must_exis
     return meant[0] if meant else typed
 
 
-def _ambiguous(typed: str, meant: Sequence[Session], now: datetime) -> InvalidInput:
+def _ambiguous(typed: str, meant: Sequence[SessionRecord], now: datetime) -> InvalidInput:
     choices = [f"{one.name} ({one.agent or 'session'}, {ago(one.started_at, now)})" for one in meant[: -MEANT - 1 : -1]]
     more = f", and {len(meant) - MEANT} more" if len(meant) > MEANT else ""
     return InvalidInput(
@@ -171,7 +186,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 
 
 class Command(click.Command):
-    """A command with the global options, which its help lists apart."""
+    """A command with the global options, which its help only names."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         attributes["params"] = [*(attributes.get("params") or ()), *_global_options()]
@@ -180,10 +195,14 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own, common = option_rows(self, ctx)
-        for heading, rows in (("Options", own), ("Options of every command", common)):
+        with_common = ctx.parent is None  # on the first page; elsewhere they would be half of the page
+        for heading, rows in (("Options", own), ("Options of every command", common if with_common else [])):
             if rows:
                 with formatter.section(heading):
-                    formatter.write_dl(rows)
+                    formatter.write_dl(rows, col_max=WIDE if formatter.width >= ROOMY else NARROW)
+        if not with_common:
+            formatter.write_paragraph()
+            formatter.write_text(EVERYWHERE)
 
 
 def option_rows(command: click.Command, ctx: click.Context) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -208,11 +227,17 @@ def _module(name: str) -> Any:
     return import_module(f"{__package__}.{name}")
 
 
+def _first_sentence(help: str) -> str:
+    words = " ".join(help.split("\n\n", 1)[0].split())
+    return words.split(". ", 1)[0].rstrip(".") + "."
+
+
 class Group(Command, click.Group):
     """A command that has commands of its own. Without one of them it shows its help."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
-        attributes |= {"invoke_without_command": True, "no_args_is_help": False, "callback": _help_without_command}
+        attributes |= {"invoke_without_command": True, "no_args_is_help": False}
+        attributes["callback"] = attributes.get("callback") or _help_without_command
         super().__init__(*args, **attributes)
 
     def command(self, name: str) -> Callable[[Function], Command]:  # type: ignore[override]
@@ -238,6 +263,14 @@ class Group(Command, click.Group):
         found: dict[str, Command] = _module(WHOLE).commands_below(self.name or "")
         return found
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the whole first sentence of their help; click would cut it off."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, _first_sentence(one.help or "")) for name, one in found if one is not None]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
         Command.format_options(self, ctx, formatter)
@@ -260,14 +293,20 @@ class Group(Command, click.Group):
 
 # Names that other programs have for our commands.
 CALLED_ELSEWHERE = {
-    **dict.fromkeys(("add", "create", "save", "store", "note"), "remember"),
-    **dict.fromkeys(("search", "find", "query", "ask", "get"), "recall"),
-    **dict.fromkeys(("update", "change"), "edit"),
+    **dict.fromkeys(("add", "create", "save", "note"), "remember"),
+    **dict.fromkeys(("search", "query", "ask", "get", "grep"), "find"),
+    **dict.fromkeys(("update", "change", "revise"), "edit"),
+    **dict.fromkeys(("reinforce", "demote", "upvote", "downvote"), "rate"),
+    **dict.fromkeys(("off", "stop", "disable"), "pause"),
+    **dict.fromkeys(("on", "enable"), "resume"),
+    **{name: f"review {name}" for name in ("conflicts", "resolve")},
+    "paused": "status",
+    **{name: f"secrets {name}" for name in ("scan", "allow")},
+    **{name: f"store {name}" for name in ("backup", "merge", "move", "database")},
     **dict.fromkeys(("delete", "remove", "rm", "del"), "forget, or erase for good"),
     **dict.fromkeys(("ls", "all", "tags"), "list"),
     **dict.fromkeys(("settings", "configure"), "config"),
     "archive": "forget",
-    "help": "kept --help",
     "version": "kept --version",
     "check": "doctor",
     "dump": "export",
@@ -285,7 +324,9 @@ class Root(Group):
         return list(self._catalog)
 
     def guess(self, ctx: click.Context, name: str) -> str | None:
-        meant = nearest(name, [*self.list_commands(ctx), *CALLED_ELSEWHERE])
+        """Return the command that was probably meant. Of the names of other programs, only one that is spelled so."""
+        near = nearest(name, self.list_commands(ctx), cutoff=LIKE)
+        meant = name if name in CALLED_ELSEWHERE else near or nearest(name, [*CALLED_ELSEWHERE], cutoff=VERY_LIKE)
         return None if meant is None else CALLED_ELSEWHERE.get(meant, meant)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -303,11 +344,25 @@ class Root(Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for topic in dict.fromkeys(entry.topic for entry in self._catalog.values()):
-            with formatter.section(topic):
-                formatter.write_dl(
-                    [(name, entry.line) for name, entry in self._catalog.items() if entry.topic == topic]
-                )
+        self._write_sections(formatter, FIRST_PAGE)
+        formatter.write_paragraph()
+        formatter.write_text(
+            f"`kept help --all` lists all {len(self._catalog)} commands, `kept help COMMAND` explains one."
+        )
+
+    def every_command(self, ctx: click.Context) -> str:
+        """Return all commands under their topics, as a page of help."""
+        formatter = ctx.make_formatter()
+        topics: dict[str, list[str]] = {}
+        for name, entry in self._catalog.items():
+            topics.setdefault(entry.topic, []).append(name)
+        self._write_sections(formatter, topics)
+        return formatter.getvalue().strip("\n")
+
+    def _write_sections(self, formatter: click.HelpFormatter, sections: Mapping[str, Sequence[str]]) -> None:
+        for heading, names in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self._catalog[name].line) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         fitting = [

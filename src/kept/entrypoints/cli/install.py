@@ -4,8 +4,8 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ from kept.distribution import VERSION, install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.sessions import import_past, past_sessions
-from kept.entrypoints.cli.setup import not_set, set_for_user
-from kept.entrypoints.cli.wording import counted
+from kept.entrypoints.cli.setup import not_set, set_for_user, user_file
+from kept.entrypoints.cli.wording import checkout_note, counted
 from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
 from kept.entrypoints.install.data import check_home, delete_home
@@ -29,10 +29,12 @@ from kept.memory.view import AGENTS_MD
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
 JUDGE_TOKENS = 850  # of a long list with its question; most have 400
+YES, NO, SHOW = "yes", "no", "show the changes"
 SHOWN_LINES = 40  # of the difference of one file
+TAB_COLUMNS = 4
 
 _agents = click.argument("agents", nargs=-1, metavar="[AGENT]...")
-_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+_yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 
 def surroundings(invocation: Invocation, *, with_tools: bool | None = None) -> MachineFacts:
@@ -91,14 +93,19 @@ def _chosen(names: Sequence[str], where: MachineFacts) -> list[str]:
     "--scope", type=click.Choice(["user", "project"]), default="user", show_default=True, help="Whose settings."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--import/--no-import", "past", default=None, help="Import this project's past sessions. [default: ask]")
+@click.option(
+    "--import/--no-import",
+    "past",
+    default=None,
+    help="Import this project's past sessions. [default: after your yes in a terminal]",
+)
 @_yes
 def install_command(
     invocation: Invocation, *, agents: tuple[str, ...], scope: Scope, dry_run: bool, past: bool | None, yes: bool
 ) -> None:
-    """Without a name: every agent that is found on this machine, after you saw the changes and said yes. Files are
-    merged, never replaced; `kept uninstall` gives each back as it was. Doing it again changes nothing. In a terminal
-    it offers to import the past sessions of this project.
+    """Without a name: every agent that is found on this machine. In a terminal you see a summary first, the lines that
+    would change if you ask for them, and one question. Files are merged, never replaced; `kept uninstall` gives each
+    back as it was. Doing it again changes nothing.
 
     \b
       kept install
@@ -107,26 +114,34 @@ def install_command(
     """
     where, home = surroundings(invocation), open_projects(invocation.home).home
     chosen = _chosen(agents, where)
+    invocation.tell(*checkout_note(invocation))
     if not dry_run:
         home.prepare_root()
     with nullcontext() if dry_run else install.one_at_a_time(home.root):
         target = Target(scope, where, ledger(invocation))
         plans = {name: install.plan(name, scope, where, target.book) for name in chosen}
-        is_shown = not agents and not dry_run and not yes
-        if is_shown:
-            _agree(invocation, plans, target)
+        offer = _offer(invocation, chosen, with_past=past is None and not dry_run and not yes)
+        is_agreed = yes or (not dry_run and _agree(invocation, plans, target, offer, is_named=bool(agents)))
         missing = set(chosen) - set(found_here(where))  # before their folders are made
         done = _apply(plans, target, dry_run=dry_run)
-        lines = [*_done_lines(done, target, dry_run=dry_run, in_full=not is_shown), *_missing_lines(missing, where)]
-        lines += _next_lines(invocation, chosen, target, dry_run=dry_run, yes=yes)
+        trust = [] if dry_run else [*_trust_codex(invocation, target, offer, yes=is_agreed)]
+        told = _done_lines(done, target, dry_run=dry_run, in_full=dry_run, without_step=["codex"] * bool(trust))
+        lines = [*told, *trust, *_missing_lines(missing, where), *_next_lines(target, offer, dry_run=dry_run)]
     document: dict[str, Any] = {
         "dry_run": dry_run,
         "agents": _agent_documents(done, target, missing),
         "tools": where.with_tools,
     }
+    _answer(invocation, document, lines, lambda: _import_past(invocation, chosen, offer, bool(past) and not dry_run))
+
+
+def _answer(
+    invocation: Invocation, document: dict[str, Any], lines: Sequence[Line], bring: Callable[[], dict[str, int]]
+) -> None:
+    """Report the installation, then import: a person reads the lines in the meantime, a program gets one document."""
     if not invocation.as_json:
         invocation.answer(document, lines)
-    imported = _import_past(invocation, chosen, False if dry_run else past)
+    imported = bring()
     if invocation.as_json:
         invocation.answer(document | {"imported": imported}, ())
 
@@ -147,12 +162,74 @@ def _needed(changes: Sequence[install.Change]) -> list[install.Change]:
     return [one for one in changes if not one.is_nothing]
 
 
-def _agree(invocation: Invocation, plans: Mapping[str, Sequence[install.Change]], target: Target) -> None:
-    """Show the changes, and ask a person about them. Raises NotAllowed when the answer is no."""
-    for name, changes in plans.items():
-        invocation.tell(*_told(name, _needed(changes), target, dry_run=True))
-    if any(map(_needed, plans.values())):
-        invocation.agree(f"Put Kept into {titles(list(plans))}?")
+class Offer(NamedTuple):
+    """More that an installation offers: to read the notes of agents, and to import past sessions of this project."""
+
+    is_made: bool  # there is a person who can be asked
+    readers: Sequence[str] = ()  # agents whose notes could be read, and about which no one has decided
+    past: Mapping[str, int] = {}  # the number of sessions by agent
+    codex: str | None = None  # the program, if it has to trust the hooks
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines for a summary."""
+        if self.codex:
+            yield "Codex is told to trust the hooks of Kept; it skips others without a word."
+        if self.readers:
+            yield f"Kept also reads the notes that {titles(self.readers)} may keep of a project, and never writes them."
+        if self.past:
+            sessions = ", ".join(f"{AGENTS[name].title} {number:,}" for name, number in self.past.items())
+            yield f"The past sessions of this project are imported ({sessions}); --no-import leaves them."
+
+
+def _offer(invocation: Invocation, names: Sequence[str], *, with_past: bool) -> Offer:
+    """Find further offers of an installation; `with_past`: also past sessions of this project."""
+    keepers = [name for name in names if name in READ_BY]
+    readers = keepers if not_set(invocation, [READ_BY[name] for name in keepers]) else []
+    program = shutil.which("codex") if "codex" in names else None
+    if not invocation.can_pick():
+        return Offer(False, readers, codex=program)
+    return Offer(True, readers, _past_sessions(invocation, names) if with_past else {}, program)
+
+
+def _past_sessions(invocation: Invocation, names: Sequence[str]) -> Mapping[str, int]:
+    """Count the past sessions of this project that can be imported, by agent."""
+    with suppress(KeptError):  # no project here, say
+        if not checkout_note(invocation):
+            return past_sessions(invocation, [name for name in names if name in IMPORTABLE])
+    return {}
+
+
+def _agree(
+    invocation: Invocation,
+    plans: Mapping[str, Sequence[install.Change]],
+    target: Target,
+    offer: Offer,
+    *,
+    is_named: bool,
+) -> bool:
+    """Show a summary, and ask a person once; False: there was nothing to ask. Raises NotAllowed after a no."""
+    needed = {name: _needed(changes) for name, changes in plans.items()}
+    is_settled = not any(needed.values()) and not offer.past
+    if is_settled or (is_named and not offer.is_made):
+        return False
+    invocation.tell(*_done_lines(needed, target, dry_run=True, in_full=not offer.is_made), *offer.lines())
+    question = f"Put Kept into {titles(list(plans))}?"
+    if offer.is_made:
+        _ask_once(invocation, question, needed, target)
+        set_for_user(invocation, dict.fromkeys((READ_BY[name] for name in offer.readers), "true"))
+    else:
+        invocation.agree(question)
+    return True
+
+
+def _ask_once(
+    invocation: Invocation, question: str, needed: Mapping[str, Sequence[install.Change]], target: Target
+) -> None:
+    """Ask a person, who may look at the changes first. Raises NotAllowed when the answer is no."""
+    while (picked := invocation.pick(question, (YES, NO, SHOW))) == SHOW:
+        invocation.tell(*_done_lines(needed, target, dry_run=True, in_full=True))
+    if picked != YES:
+        raise NotAllowed("The answer was no. Nothing was changed.")
 
 
 def _apply(
@@ -180,55 +257,42 @@ def _agent_documents(
 
 
 def _done_lines(
-    done: Mapping[str, Sequence[install.Change]], target: Target, *, dry_run: bool, in_full: bool
+    done: Mapping[str, Sequence[install.Change]],
+    target: Target,
+    *,
+    dry_run: bool,
+    in_full: bool,
+    without_step: Collection[str] = (),
 ) -> Iterator[Line]:
     for name, changes in done.items():
         yield from _told(name, changes, target, dry_run=dry_run, in_full=in_full)
+        if changes and not dry_run and name not in without_step:
+            yield f"  {AGENTS[name].next_step}"
 
 
-def _next_lines(
-    invocation: Invocation, names: Sequence[str], target: Target, *, dry_run: bool, yes: bool
-) -> Iterator[Line]:
-    """List the steps that are left to a person; trust in Codex is offered at once."""
-    if "codex" in names and not dry_run:
-        yield from _trust_codex(invocation, target, yes=yes)
-    if not dry_run:
-        yield from _note_lines(invocation, names, yes=yes)
+def _next_lines(target: Target, offer: Offer, *, dry_run: bool) -> Iterator[Line]:
+    """List how Kept works from now on, with the setting that changes it."""
+    if not dry_run and offer.readers:
+        end = "s" if len(offer.readers) == 1 else ""
+        ends = " and ".join(f"`kept config set {READ_BY[name]} false`" for name in offer.readers)
+        yield f"Kept also reads the notes that {titles(offer.readers)} may keep of a project. {ends} end{end} that."
     if not target.where.with_tools:
-        yield f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install"
+        done = "would be" if dry_run else "are"
+        yield f"The hooks {done} set up without the tools. One line adds them: {install_line('agents')} && kept install"
     elif not dry_run:
         yield (
-            "When a session begins, its agent is asked which findings of the last one hold: at most "
-            f"{JUDGE_TOKENS} tokens a session. `kept config set judge off` ends that; `stop` instead of `off` asks at "
-            "the end of the work."
+            "A new session is asked once what is worth keeping of the last one: at most "
+            f"{JUDGE_TOKENS} tokens. `kept config set judge off` ends that, `kept config set judge stop` asks when the "
+            "work ends instead."
         )
 
 
-def _note_lines(invocation: Invocation, names: Sequence[str], *, yes: bool) -> Iterator[Line]:
-    """Say that the notes of agents are read, and ask a person about it, once."""
-    keepers = [name for name in names if name in READ_BY]
-    settings = not_set(invocation, [READ_BY[name] for name in keepers])
-    if not settings:
-        return
-    whose = titles(keepers)
-    change = f"`kept config set {settings[0]}"
-    if yes or not invocation.can_pick():
-        yield f"Notes that {whose} may keep of a project are read as they change. {change} false` ends that."
-        return
-    question = f"{whose} may keep notes of a project. Read them into Kept as they change? Nothing is written there."
-    is_wanted = invocation.pick(question, ("yes", "no")) == "yes"
-    set_for_user(invocation, dict.fromkeys(settings, str(is_wanted).lower()))
-    if is_wanted:
-        yield f"Notes of {whose} are read as they change. {change} false` ends that."
-    else:
-        yield f"Notes of {whose} are not read. {change} true` changes that."
-
-
-def _trust_codex(invocation: Invocation, target: Target, *, yes: bool) -> Iterator[Line]:
+def _trust_codex(invocation: Invocation, target: Target, offer: Offer, *, yes: bool) -> Iterator[Line]:
     """Offer to trust our hooks in Codex, which otherwise skips them without a word."""
+    if not offer.codex:
+        return
     scope, where, book = target
-    program = shutil.which("codex")
-    hooks = codex.our_hooks(program, where, AGENTS["codex"].files(where, scope)) if program else None
+    hooks = codex.our_hooks(offer.codex, where, AGENTS["codex"].files(where, scope))
     tables = codex.trusted(hooks or [])
     if hooks and not tables:
         yield "  Codex trusts the hooks already."
@@ -259,14 +323,12 @@ def _told(
     yield Strong(f"{agent.title}{': this would change' if dry_run else ''}")
     ours = [change for change in done if change.path.is_relative_to(target.where.plugin)]
     if ours:  # a folder of our own: its files are nobody's settings
-        parts = sorted({change.path.relative_to(target.where.plugin).parts[0].lstrip(".") for change in ours})
+        parts = sorted({change.path.relative_to(target.where.plugin).parts[0] for change in ours})
         plugin = _short(target.where.plugin, target.where)
         yield f"  write {plugin} ({counted(len(ours), 'file')}: {', '.join(parts)})"
     for change in done:
         if change not in ours:
             yield from _change_lines(change, target.where, in_full=in_full)
-    if not dry_run:
-        yield f"  {agent.next_step}"
 
 
 def _renamed_lines(name: str, target: Target) -> Iterator[Line]:
@@ -279,7 +341,7 @@ def _renamed_lines(name: str, target: Target) -> Iterator[Line]:
 def _change_lines(change: install.Change, where: MachineFacts, *, in_full: bool) -> Iterator[Line]:
     verb = "write" if change.before is None else "delete" if change.after is None else "change"
     yield f"  {verb} {_short(change.path, where)}"
-    if in_full and verb == "change":
+    if in_full and verb != "delete":
         yield from (Dim(f"    {line}") for line in _difference(change))
 
 
@@ -303,6 +365,7 @@ def _difference(change: install.Change) -> list[str]:
     before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
     lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
     more = len(lines) - SHOWN_LINES
+    lines = [line[:1] + line[1:].expandtabs(TAB_COLUMNS) for line in lines]  # the first character is + or -
     return lines[:SHOWN_LINES] + ([f"… and {counted(more, 'line')} more"] if more > 0 else [])
 
 
@@ -310,37 +373,17 @@ def _document(change: install.Change) -> dict[str, Any]:
     return {"path": str(change.path), "before": change.before, "after": change.after}
 
 
-def _import_past(invocation: Invocation, names: Sequence[str], wanted: bool | None) -> dict[str, int]:
-    """Import the past sessions of this project, if somebody wants that: they are worth having from the first day."""
-    programs = [name for name in names if name in IMPORTABLE]
-    is_offered = invocation.can_pick() if wanted is None else wanted
-    if not (programs and is_offered):
-        return {}
-    try:
-        chosen = _past_programs(invocation, programs, is_wanted=bool(wanted))
-        done = import_past(invocation, chosen) if chosen else {}
-    except KeptError as error:  # no project here, say: the installation is done all the same
-        if wanted:
-            raise
-        invocation.tell(Dim(f"Past sessions were not imported: {error.message}"))
-        return {}
+def _import_past(invocation: Invocation, names: Sequence[str], offer: Offer, is_wanted: bool) -> dict[str, int]:
+    """Import the past sessions of this project, if a person wants that: they are worth having from the first day."""
+    programs = list(offer.past)
+    if is_wanted:
+        programs = list(past_sessions(invocation, [name for name in names if name in IMPORTABLE]))
+    done = import_past(invocation, programs) if programs else {}
     for name, number in done.items():
         invocation.tell(
             f"{AGENTS[name].title}: {counted(number, 'message')} imported. `kept status` shows what was kept."
         )
     return done
-
-
-def _past_programs(invocation: Invocation, programs: Sequence[str], *, is_wanted: bool) -> list[str]:
-    """Return the programs that have past sessions of this project, if a person wants these."""
-    found = past_sessions(invocation, programs)
-    if is_wanted or not found:
-        return list(found)
-    sessions = ", ".join(f"{AGENTS[name].title} {number:,}" for name, number in found.items())
-    if invocation.pick(f"Import the past sessions of this project ({sessions})?", ("yes", "no")) == "yes":
-        return list(found)
-    invocation.tell(Dim(f"Later: {', '.join(f'kept import {name}' for name in found)}"))
-    return []
 
 
 @command
@@ -353,18 +396,20 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     given.
     """
     where = surroundings(invocation, with_tools=True)
-    place = open_projects(invocation.home).home
+    projects = open_projects(invocation.home)
+    place, settings = projects.home, user_file()
     home = place.root
     chosen = [install.known(name) for name in agents]
     if data:
         check_home(place)
-        invocation.agree(f"Delete all memories of all projects in {home}? This cannot be undone.", yes=yes)
+        also = f", and the settings in its {settings.name}" if settings.parent == home and settings.exists() else ""
+        invocation.agree(f"Delete all memories of all projects in {home}{also}? This cannot be undone.", yes=yes)
     with install.one_at_a_time(home):
         book = ledger(invocation)
         entries = book.of(chosen) if agents else dict(book.entries)
         removal = install.remove(entries, where, book)
     done = removal.done
-    lines: list[Line] = [_removed_line(change) for change in done]
+    lines = _removed_lines(done, entries, where)
     if removal.refused:
         invocation.tell(*lines)
         raise _refused(removal.refused, data=data)
@@ -372,7 +417,8 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     if not entries:
         lines.append(f"Kept is not installed in {titles(agents) if agents else 'any agent'}.")
     if data:
-        lines.append(_deleted_line(home, delete_home(place)))
+        marks = projects.remove_ids()  # while the registry is there
+        lines += [_deleted_line(home, delete_home(place)), *_left_lines(marks, settings)]
     else:
         lines.append(f"Memories stay in {home}. `kept uninstall --data` deletes them.")
     document = {"changes": [_document(change) for change in done], "home": str(home), "data_deleted": data}
@@ -388,19 +434,42 @@ def _without_block(invocation: Invocation, *, yes: bool) -> list[Line]:
         except NotAllowed:
             return False
 
-    with invocation.open(auto_upkeep=False) as memory:
-        if not any(one.name == AGENTS_MD for one in memory.files.status()):
-            return []
-        done = memory.files.agents(remove=True, ask=ask)
+    try:
+        with invocation.open(auto_upkeep=False) as memory:
+            if not any(one.name == AGENTS_MD for one in memory.files.status()):
+                return []
+            done = memory.files.agents(remove=True, ask=ask)
+    except KeptError as error:  # the agents are clean, and the person has to be told so
+        return [f"{AGENTS_MD} was not searched for a block of Kept: {error}"]
     return [f"{done.waiting} It stays in {done.path}." if done.waiting else f"removed the block from {done.path}"]
 
 
-def _removed_line(change: install.Change) -> str:
-    return f"{'deleted' if change.after is None else 'restored'} {change.path}"
+def _removed_lines(
+    done: Sequence[install.Change], entries: Mapping[str, install.LedgerEntry], where: MachineFacts
+) -> list[Line]:
+    """List each file that was deleted, restored or changed; the files of a folder of our own are counted."""
+    ours = [one for one in done if one.after is None and one.path.is_relative_to(where.plugin)]
+    lines: list[Line] = [f"deleted {_short(where.plugin, where)} ({counted(len(ours), 'file')})"] if ours else []
+    return lines + [_removed_line(one, entries[str(one.path)], where) for one in done if one not in ours]
+
+
+def _removed_line(change: install.Change, entry: install.LedgerEntry, where: MachineFacts) -> str:
+    path = _short(change.path, where)
+    if change.after is None:
+        return f"deleted {path}"
+    return f"restored {path}" if change.after == entry.base else f"removed Kept's entries from {path}"
 
 
 def _deleted_line(home: Path, left: Sequence[str]) -> str:
     return f"Deleted the memories in {home}. Not Kept's: {', '.join(left)}." if left else f"Deleted {home}."
+
+
+def _left_lines(marks: Sequence[str], settings: Path) -> Iterator[str]:
+    """Name the files of Kept outside of the home that stay: ids of projects, and the person's settings."""
+    if marks:
+        yield f"Not removed: {', '.join(marks)}. Delete it by hand, or Kept will miss this home there."
+    if settings.exists():
+        yield f"Your settings stay in {settings}."
 
 
 def _refused(errors: Sequence[KeptError], *, data: bool) -> InvalidInput:

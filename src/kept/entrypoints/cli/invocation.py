@@ -14,6 +14,7 @@ import shutil
 import sys
 import textwrap
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import tzinfo
@@ -26,9 +27,9 @@ from msgspec.structs import replace
 
 import kept
 from kept import text
-from kept.errors import InvalidInput, KeptError, NotAllowed
-from kept.memory import Kept, opening
-from kept.memory.views import Synced
+from kept.errors import InvalidInput, KeptError, MovedAway, NotAllowed
+from kept.memory import Kept, database, opening
+from kept.memory.views import SyncReport
 from kept.model import Actor, Role
 from kept.ports import Clock
 from kept.projects import Projects, typed
@@ -39,6 +40,10 @@ FAILED, INTERRUPTED, READER_GONE = 1, 130, 141  # click knows that wrong usage i
 
 LIKE = 0.75  # of 1: so similar are a misspelt name and the one that was meant
 LATER = "later"  # the option that the space bar takes
+HELP = "help"  # the option of the question mark
+_ANSWERS = {"": False, "n": False, "no": False, "y": True, "yes": True}
+_EMOJI_STYLE = "\ufe0f"
+_CODE = re.compile(r"(\S*`[^`\n]+`\S*\s*)")
 _TIED = "\ue000"  # in place of a space at which a line must not break
 
 Ask = Callable[[str], bool]
@@ -52,6 +57,43 @@ class Strong(str):
 class Dim(str):
     """Text to be shown faint."""
 
+
+class Label(str):
+    """The name before a value, faint; the rows below hang under the value."""
+
+
+class Marked(str):
+    """A word that was searched for, where it was found."""
+
+
+class Bad(str):
+    """An error, or a problem."""
+
+
+class Caution(str):
+    """A warning, or a note that asks for attention."""
+
+
+class Clash(str):
+    """A contradiction."""
+
+
+class Good(str):
+    """A check that passed."""
+
+
+# Colours are for terminals only; every line says the same without them.
+_STYLES: Mapping[type[str], Mapping[str, Any]] = {
+    Strong: {"bold": True},
+    Dim: {"dim": True},
+    Label: {"dim": True},
+    Marked: {"bold": True, "fg": "yellow"},
+    Bad: {"fg": "red"},
+    Caution: {"fg": "yellow"},
+    Clash: {"fg": "magenta"},
+    Good: {"fg": "green"},
+}
+NOTE = "Note: "
 
 Line = str | tuple[str, ...]
 
@@ -100,7 +142,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
                 self._tell_synced(done)
         return memory
 
-    def _tell_synced(self, done: Synced) -> None:
+    def _tell_synced(self, done: SyncReport) -> None:
         """Report the edits that were taken in from a file."""
         counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "forgotten"))
         if said := ", ".join(f"{len(refs)} {what}" for refs, what in counts if refs):
@@ -145,7 +187,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
         if meant is None:
             return
         sentence = f"There is no {what} {text.visible(name, keep_newlines=False)[:60]!r}. Did you mean {meant}?"
-        if self.ask is None and not (sys.stdin is not None and sys.stdin.isatty()):
+        if not self.can_ask():
             raise InvalidInput(sentence, hint=f"Add --yes to make it a {what} of its own.")
         self.agree(f"{sentence} Use {name[:60]!r} anyway?")
 
@@ -157,7 +199,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
         """True once a person has agreed. Raises NotAllowed when they did not, or when nobody can be asked."""
         if yes:
             return True
-        ask = self.ask or (_ask_at_terminal if sys.stdin is not None and sys.stdin.isatty() else None)
+        ask = self.ask or (_ask_at_terminal if self.can_ask() else None)
         if ask is None:
             raise NotAllowed(
                 f"This needs confirmation: {question}", hint="Add --yes to confirm, or run the command in a terminal."
@@ -165,6 +207,15 @@ class Invocation(Struct, frozen=True, kw_only=True):
         if not ask(text.visible(question, keep_newlines=False)):
             raise NotAllowed("The answer was no. Nothing was changed.")
         return True
+
+    def can_ask(self) -> bool:
+        """Return True if a person can answer yes or no."""
+        return self.ask is not None or (sys.stdin is not None and sys.stdin.isatty())
+
+    def width(self) -> int:
+        """Return the columns of the terminal to which answers go, or 0 where a program reads them."""
+        stream = self.out or sys.stdout
+        return 0 if stream is None else _width(stream)
 
     def can_pick(self) -> bool:
         """Whether there is somebody at a terminal who can be given a choice."""
@@ -175,26 +226,29 @@ class Invocation(Struct, frozen=True, kw_only=True):
         """Which of the options a person picks; Enter picks the first one. Only where `can_pick`."""
         return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
 
-    def answer(self, document: object, lines: Iterable[Line], *, is_long: bool = False) -> None:
-        """Print the result: as one JSON document with --json, else as lines; through a pager if they may be many."""
+    def answer(self, document: object, lines: Iterable[Line], *, as_is: bool = False) -> None:
+        """Print the result: as one JSON document with --json, else as lines; on a terminal that is too small for them,
+        page by page. `as_is`: a text that people copy, whose lines are not broken and not coloured.
+        """
         stream = self.out or sys.stdout
         if stream is None:  # `kept … >&-`: standard output is closed
             return
         if self.as_json:
             is_utf8 = (stream.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8")
             stream.write(json_text(document, ascii_only=not is_utf8) + "\n")
-        elif is_long and self.out is None and can_page():
-            page = io.StringIO()
-            self._print(lines, page, is_coloured=_is_coloured(stream), width=_width(stream))
+            return
+        page = io.StringIO()
+        self._print(lines, page, is_coloured=not as_is and _is_coloured(stream), width=0 if as_is else _width(stream))
+        if self.out is None and can_page():
             _show(page.getvalue(), stream)
         else:
-            self._print(lines, stream)
+            stream.write(page.getvalue())
 
     def tell(self, *lines: Line) -> None:
         """Print notes and errors to standard error."""
         stream = self.err or sys.stderr
         if stream is not None:
-            self._print(lines, stream)
+            self._print(lines, stream, is_coloured=_is_coloured(stream), width=_width(stream))
 
     def flush(self) -> None:
         """Write out everything. Raises BrokenPipeError when the reader has gone."""
@@ -202,13 +256,9 @@ class Invocation(Struct, frozen=True, kw_only=True):
             if stream is not None:
                 stream.flush()
 
-    def _print(
-        self, lines: Iterable[Line], stream: TextIO, *, is_coloured: bool | None = None, width: int | None = None
-    ) -> None:
-        is_coloured = _is_coloured(stream) if is_coloured is None else is_coloured
-        width = _width(stream) if width is None else width
+    def _print(self, lines: Iterable[Line], stream: TextIO, *, is_coloured: bool, width: int) -> None:
         for line in lines:
-            for parts in wrapped((line,) if isinstance(line, str) else line, width):
+            for parts in wrapped(_parts(line), width):
                 shown = "".join(_styled(part) if is_coloured else _safe(part) for part in parts)
                 stream.write(shown.rstrip(" ") + "\n")
 
@@ -227,25 +277,81 @@ def _width(stream: TextIO) -> int:
         return 80
 
 
+def _parts(line: Line) -> tuple[str, ...]:
+    """Return a line as its parts; a note begins with a word that has a colour."""
+    if not isinstance(line, str):
+        return line
+    return (Caution(NOTE), line.removeprefix(NOTE)) if type(line) is str and line.startswith(NOTE) else (line,)
+
+
+def columns(line: str) -> int:
+    """Return how many columns of a terminal a text takes: wide characters two, combining ones none."""
+    return len(line) if line.isascii() else sum(map(_columns_of, line))
+
+
+def _columns_of(character: str) -> int:
+    if character == _EMOJI_STYLE:  # it makes the symbol before it a wide one
+        return 1
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
 def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """A line broken at words, so that none is wider than the terminal; what follows is indented like its beginning."""
-    plain = "".join(parts)
-    if not width or len(plain) <= width:
+    """Break a line at words, so that none is wider than the terminal; the rest is indented like its beginning.
+
+    Measured as it is shown: escaped, and in columns. A command between backticks stays on one row, so that it can be
+    copied. A word or a command that is wider than a row is broken.
+    """
+    if not width:
         return [tuple(parts)]
-    indent = len(plain) - len(plain.lstrip(" │"))  # a bar in the margin stands beside every row
-    indent = min(indent + 4 * plain.startswith("[id:"), width // 2)
-    margin = "".join("│" if character == "│" else " " for character in plain[:indent])
+    safe = [type(part)(_safe(part)) for part in parts]
+    plain = "".join(safe)
+    if columns(plain) <= width:
+        return [tuple(safe)]
+    margin = _margin(safe, plain, width)
+    indent = len(margin)
     lines: list[list[str]] = [[]]
     used = 0
-    for part in parts:
-        for word in re.split(r"(?<=\s)(?=\S)", part):
-            if used > indent and used + len(word.rstrip()) > width:
-                lines[-1][-1] = type(lines[-1][-1])(lines[-1][-1].rstrip())  # a space at the edge would wrap by itself
-                lines.append([margin])
-                used = indent
-            lines[-1].append(type(part)(word))
-            used += len(word)
+    for part, piece in _pieces(safe, width - indent):
+        if used > indent and used + columns(piece.rstrip()) > width:
+            lines[-1][-1] = type(lines[-1][-1])(lines[-1][-1].rstrip())  # a space at the edge would wrap by itself
+            lines.append([margin])
+            used = indent
+        lines[-1].append(type(part)(piece))
+        used += columns(piece)
     return [tuple(line) for line in lines]
+
+
+def _margin(parts: Sequence[str], plain: str, width: int) -> str:
+    """Return the beginning of the rows below the first one."""
+    indent = len(plain) - len(plain.lstrip(" │"))  # a bar in the margin stands beside every row
+    indent += 4 * plain.startswith("[id:")
+    if isinstance(parts[0], Label):
+        indent = columns(parts[0])
+    indent = min(indent, width // 2, max(0, width - 2))
+    return "".join("│" if character == "│" else " " for character in plain[:indent].ljust(indent))
+
+
+def _pieces(parts: Sequence[str], most: int) -> Iterator[tuple[str, str]]:
+    """Yield each word with the part that it is from; a word that no row holds comes in pieces."""
+    for part in parts:
+        for word in _words(part, most):
+            piece, used = "", 0
+            for character in word if columns(word.rstrip()) > most else ():
+                own = _columns_of(character)
+                if own and used + own > most:
+                    yield part, piece
+                    piece, used = "", 0
+                piece, used = piece + character, used + own
+            yield part, piece or word
+
+
+def _words(part: str, most: int) -> Iterator[str]:
+    """Yield each word with the space behind it; text between backticks is one word where a row holds it."""
+    for piece in _CODE.split(part):
+        whole = _CODE.fullmatch(piece) and columns(piece.rstrip()) <= most
+        yield from [piece] if whole else re.split(r"(?<=\s)(?=\S)", piece)
 
 
 def can_page() -> bool:
@@ -296,25 +402,32 @@ def _json_escape(character: str) -> str:
 
 
 def _safe(part: str) -> str:
-    return text.visible(part, keep_newlines=False)
+    return text.visible(part.replace("\t", " "), keep_newlines=False)
 
 
 def _styled(part: str) -> str:
-    if isinstance(part, Strong | Dim):
-        return click.style(_safe(part), bold=isinstance(part, Strong) or None, dim=isinstance(part, Dim) or None)
-    return _safe(part)
+    style = _STYLES.get(type(part))
+    return _safe(part) if style is None else click.style(_safe(part), **style)
 
 
 def _ask_at_terminal(question: str) -> bool:
-    shown = textwrap.wrap(question, max(20, (_width(sys.stderr) or 80) - len(" [y/N]: y")), break_long_words=False)
-    return click.confirm("\n".join(shown), default=False, err=True)
+    asked = "\n".join(question_rows(question, _width(sys.stderr) or 80)) + " [y/N]"
+    while (answer := click.prompt(asked, default="", show_default=False, err=True).strip().lower()) not in _ANSWERS:
+        asked = "Type y for yes or n for no"
+    return _ANSWERS[answer]
+
+
+def question_rows(question: str, columns: int) -> list[str]:
+    """Break a question into the rows of a terminal, with room for the answer; a path is not broken at its hyphens."""
+    room = max(20, columns - len(" [y/N]: y"))
+    return textwrap.wrap(question, room, break_long_words=False, break_on_hyphens=False)
 
 
 def keys_of(options: Sequence[str]) -> dict[str, str]:
     """A key for each option: its first letter that no option before it has."""
     keys: dict[str, str] = {}
     for option in options:
-        letters = [letter for letter in option.lower() if letter.isalpha()]
+        letters = ["?"] if option == HELP else [letter for letter in option.lower() if letter.isalpha()]
         keys[next((letter for letter in letters if letter not in keys), str(len(keys) + 1))] = option
     return keys
 
@@ -323,22 +436,22 @@ def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
     """One key is enough; Enter takes the first option, Escape or Ctrl-C ends the command."""
     keys = keys_of(options)
     shown = "  ".join(f"[{key}] {option}".replace(" ", _TIED) for key, option in keys.items())
-    lines = wrapped((f"{question}: {shown} (Enter: {options[0]}) ",), max(20, (_width(sys.stderr) or 80) - 12))
+    asked = question if question.endswith("?") else f"{question}:"
+    lines = wrapped((f"{asked} {shown} (Enter: {options[0]}) ",), max(20, (_width(sys.stderr) or 80) - 12))
     click.echo("\n".join("".join(line) for line in lines).replace(_TIED, " "), nl=False, err=True)
-    while True:
-        key = click.getchar()
-        if key in ("\r", "\n"):
-            picked = options[0]
-        elif key in ("\x1b", "\x03", "\x04"):
-            raise click.Abort
-        elif key == " " and LATER in options:
-            picked = LATER
-        elif key.lower() in keys:
-            picked = keys[key.lower()]
-        else:
-            continue
-        click.echo(picked, err=True)
-        return picked
+    while (picked := _option_of(click.getchar(), keys, options)) is None:
+        pass
+    click.echo(picked, err=True)
+    return picked
+
+
+def _option_of(key: str, keys: Mapping[str, str], options: Sequence[str]) -> str | None:
+    """Return the option of a key, or None if it has none. Raises Abort for Escape, Ctrl-C and Ctrl-D."""
+    if key in ("\x1b", "\x03", "\x04"):
+        raise click.Abort
+    if key in ("\r", "\n"):
+        return options[0]
+    return LATER if key == " " and LATER in options else keys.get(key.lower())
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -363,8 +476,26 @@ def run(command: click.Group, arguments: list[str], invocation: Invocation) -> i
         with suppress(OSError):
             invocation.tell("")  # ends the line on which the terminal has printed ^C
         return INTERRUPTED
+    except MovedAway as error:
+        has_followed = _has_followed(error, invocation.in_environment(os.environ))
+        return run(command, arguments, invocation) if has_followed else _report(error, invocation)
     except Exception as error:  # the boundary: reported to the person, and turned into an exit code
         return _report(error, invocation)
+
+
+def _has_followed(error: MovedAway, invocation: Invocation) -> bool:
+    """Use a project in the database that it was moved to, if a person says yes."""
+    projects = invocation.projects()
+    project = projects.find(invocation.project)
+    url = database.url_for(project, error) if project is not None else ""
+    if project is None or not url or invocation.as_json:
+        return False
+    try:
+        invocation.agree(f"{error.message} Use it there from now on, as {url}?")
+    except NotAllowed:
+        return False
+    database.follow(projects, project, url, settings=opening.settings_in_force(invocation.settings))
+    return True
 
 
 def _invoke(command: click.Group, arguments: list[str], invocation: Invocation) -> int:
@@ -382,7 +513,7 @@ def _report(error: Exception, invocation: Invocation) -> int:
     if isinstance(error, KeptError):
         message, hint = error.message, error.hint
     elif isinstance(error, click.ClickException):
-        message = " ".join(error.format_message().split())  # click spreads a list of choices over lines
+        message = _usage_message(error)
         kind, message, code = "UsageError", message if message[-1:] in ".?!" else f"{message}.", error.exit_code
         hint = _usage_hint(error)
     elif isinstance(error, OSError):
@@ -400,17 +531,25 @@ def _report(error: Exception, invocation: Invocation) -> int:
         if invocation.as_json:
             invocation.answer({"error": {"type": kind, "message": message, "hint": hint}}, ())
         else:
-            invocation.tell(f"{message} {hint}".rstrip())
+            invocation.tell((Bad(message), f" {hint}".rstrip()))
         invocation.flush()
     except OSError:  # the output goes to a full disk or a closed pipe: there is no other place to report it
         _silence_output()
     return code
 
 
+def _usage_message(error: click.ClickException) -> str:
+    """Return the message of click in one line; of an option that does not exist, with the one that is most like it."""
+    if isinstance(error, click.NoSuchOption):
+        meant = nearest(error.option_name, list(error.possibilities or ()))
+        return f"There is no option {error.option_name}.{f' Did you mean {meant}?' if meant else ''}"
+    return " ".join(error.format_message().split())  # click spreads a list of choices over lines
+
+
 def _usage_hint(error: click.ClickException) -> str:
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "kept"
     hint = f"`{path} --help` shows the usage."
-    if isinstance(error, click.NoSuchOption) and path.endswith(("remember", "revise")):
+    if isinstance(error, click.NoSuchOption) and path.endswith(("remember", "edit")):
         hint = f'If it is part of the text, put the text after a double dash: {path} -- "…". {hint}'
     return hint
 

@@ -66,6 +66,8 @@ def judge_command(
             given["session"] = session_named(invocation, memory, given["session"])
         asked = memory.perform(PROPOSALS, request_of(PROPOSALS, given))
         answer: Mapping[str, Any] | None = {name: value for name, value in decided.items() if value}
+        if answer and not asked.statements:
+            raise InvalidInput("No session waits for a judge.", hint="Nothing was changed.")
         if not asked.statements or (only_list and not answer):
             invocation.answer(msgspec.to_builtins(asked), _list_lines(asked))
             return

@@ -11,8 +11,16 @@ from msgspec.structs import replace
 from kept import text
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, session_named
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import as_document, meant_kinds, memory_lines, name_of, nothing_yet
+from kept.entrypoints.cli.invocation import Clash, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import (
+    apart,
+    as_document,
+    matched_parts,
+    meant_kinds,
+    memory_lines,
+    name_of,
+    nothing_yet,
+)
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.verbs.recall import RECALL, Recall
@@ -41,7 +49,7 @@ def recall_command(invocation: Invocation, *, explain: bool, **given: Any) -> No
         lines = _lines(recalled, asked.query, invocation.clock(), explain=explain, names=names)
         lines += _hidden_pins(memory, recalled)
         if not recalled.hits:
-            lines += _nothing_found(memory, invocation, recalled, asked)
+            lines = [*_nothing_found(memory, invocation, recalled, asked), *lines]
     invocation.answer(_recalled_document(recalled, names), [*lines, *_notes(recalled, asked.query)])
 
 
@@ -67,22 +75,24 @@ def _hit_document(hit: Hit, names: Mapping[str, str] | None = None) -> dict[str,
 def _lines(
     recalled: Recalled, query: str, now: datetime, *, explain: bool, names: Mapping[str, str] | None
 ) -> list[Line]:
-    lines = [line for hit in recalled.hits for line in _hit_lines(hit, query, now, explain=explain, names=names)]
+    lines = apart([_hit_lines(hit, query, now, explain=explain, names=names) for hit in recalled.hits])
     if explain:
         lines += _headed("Just missed:", [line for miss in recalled.misses for line in _miss_lines(miss)])
     pinned = _pinned_beside(recalled)
     lines += _headed("Pinned:", [line for memory in pinned for line in memory_lines(memory, now)])
     if recalled.conflicts:
-        lines.append(f"Some of these contradict each other: {', '.join(one.ref for one in recalled.conflicts)}.")
+        named = ", ".join(one.ref for one in recalled.conflicts)
+        lines += ["", Clash(f"Some of these contradict each other: {named}. `kept review conflicts` shows them.")]
     return lines
 
 
 def _headed(heading: str, lines: list[Line]) -> list[Line]:
-    return [Strong(heading), *lines] if lines else []
+    return ["", Strong(heading), *lines] if lines else []
 
 
 def _hit_lines(hit: Hit, query: str, now: datetime, *, explain: bool, names: Mapping[str, str] | None) -> list[Line]:
-    lines = memory_lines(hit.memory, now, hit.until)
+    stems = hit.matched.keys()
+    lines = memory_lines(hit.memory, now, hit.until, mark=lambda text: matched_parts(text, stems))
     if about := "; ".join(filter(None, (hit.branch, hit.note))):
         lines.append(Dim(f"    {about}"))
     if names is not None:

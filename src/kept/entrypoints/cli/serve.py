@@ -31,8 +31,14 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @command
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="The port to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=PORT,
+    metavar="PORT",
+    help=f"The port to listen on; by default {PORT}.",
+)
 @click.option("--name", "names", multiple=True, metavar="HOST[:PORT]", help="A name under which a proxy reaches it.")
 @click.option(
     "--proxy",
@@ -47,7 +53,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
     default=None,
     help="Show sample data, in a scratch home that is removed at the end. By default when nothing is kept yet.",
 )
-@click.option("--shared", is_flag=True, help="Yes, others on the network may reach it, with tokens.")
+@click.option("--shared", is_flag=True, help="Let others on the network reach it, with tokens.")
 def serve_command(
     invocation: Invocation,
     *,
@@ -166,7 +172,7 @@ def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tu
     ids = [project.id for project in known]
     secret = _keys(invocation).create(name, role="admin" if admin else "project", projects=ids)
     document = {"name": name, "token": secret, "projects": [project.name for project in known]}
-    invocation.answer(document, [(Strong(secret),), Dim("Shown once. Send it to nobody but its holder.")])
+    invocation.answer(document, [(Strong(secret),), Dim("Shown only once. Give it to no one else.")])
 
 
 @token_command.command("list")
@@ -210,4 +216,4 @@ def revoke_token(invocation: Invocation, *, name: str) -> None:
         invocation.answer({"revoked": name, "browsers": ended}, [f"Signed out: {counted(ended, 'browser')}."])
         return
     _keys(invocation).revoke(name)
-    invocation.answer({"revoked": name}, [f"The token of {name} opens nothing any more."])
+    invocation.answer({"revoked": name}, [f"{name}'s token is revoked."])

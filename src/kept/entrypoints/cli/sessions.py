@@ -1,10 +1,10 @@
 """`kept session`: conversations; and the import of transcripts, for `kept import`."""
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,17 @@ from msgspec import Struct
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import group, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import ago, as_document, counted, counted_kinds, memory_lines, message_lines
+from kept.entrypoints.cli.wording import (
+    ago,
+    as_document,
+    beginning,
+    counted,
+    counted_kinds,
+    found_lines,
+    memory_lines,
+    message_lines,
+    progress,
+)
 from kept.errors import InvalidInput
 from kept.journal import noun_of
 from kept.memory import Kept
@@ -26,8 +36,13 @@ from kept.memory.verbs.declare import A, Q, Verb
 from kept.memory.verbs.exchange import ImportTranscripts
 from kept.memory.verbs.recall import RECALL, Recall
 from kept.memory.verbs.sessions import COMPACT, FINDINGS, FINISH, FORK, LIST_SESSIONS, RECORD
-from kept.model import Memory, Session
+from kept.model import Memory, Message, SessionRecord
+from kept.text import query_words
 
+SHORT_ID, LONG_ID = 8, 12  # characters that are shown of an id, and up to which it is shown whole
+MOST_COLUMNS = 120  # of a line of `session list` that a program reads
+FEWEST = 10  # columns for the words of the user
+MOST_SESSIONS = 50  # on one page for a person
 SEARCHED_BY = {"query", "limit", "since", "until", "by", "packed"}
 
 
@@ -39,27 +54,85 @@ def session_command() -> None:
 @session_command.command("list")
 @options_of(LIST_SESSIONS)
 def list_sessions(invocation: Invocation, **given: Any) -> None:
-    """List the sessions of this project, oldest first."""
+    """List the sessions of this project, the newest 50 first; with --json all, the oldest first."""
     asked = request_of(LIST_SESSIONS, given)
+    most = MOST_SESSIONS if asked.limit is None else asked.limit
+    if not invocation.as_json:
+        asked = msgspec.structs.replace(asked, newest_first=True, limit=most + 1)
     with invocation.open() as memory:
-        found = [
-            (session, len(memory.session(session.name).messages())) for session in memory.perform(LIST_SESSIONS, asked)
-        ]
-    lines: list[Line] = [
-        (
-            Strong(session.name),
-            f"  {counted(count, 'message')}",
-            Dim(f"  {session.agent or ''}  {ago(session.started_at, invocation.clock())}{_state(session)}"),
-        )
-        for session, count in found
-    ]
+        sessions = memory.perform(LIST_SESSIONS, asked)
+        page = sessions if invocation.as_json else sessions[:most]
+        found = [(session, memory.session(session.name).messages()) for session in page]
+        names = short_names([session.name for session in memory.sessions()])
+    lines: list[Line] = _session_lines(found, names, invocation)
+    if len(sessions) > len(page):
+        lines.append(f"More: kept session list --after {page[-1].name}")
     if not found:
         lines.append("There are no sessions here yet. `kept import claude-code` imports some.")
-    documents = [{**msgspec.to_builtins(session), "messages": count} for session, count in found]
-    invocation.answer({"sessions": documents}, lines, is_long=True)
+    documents = [{**msgspec.to_builtins(session), "messages": len(said)} for session, said in found]
+    invocation.answer({"sessions": documents}, lines)
 
 
-def _state(session: Session) -> str:
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return a beginning for each id that is enough to name it: all of a short one, else as few letters as may be."""
+    short: dict[str, str] = {}
+    ordered = sorted(names)
+    for before, name, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
+        shared = max(_in_common(name, other) for other in (before, after))
+        length = max(SHORT_ID, shared + 1)
+        short[name] = name[:length] if len(name) > max(length, LONG_ID) else name
+    return short
+
+
+def _in_common(one: str, other: str) -> int:
+    """Return how many letters two words have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _facts_of(
+    session: SessionRecord, said: Sequence[Message], names: Mapping[str, str], now: datetime
+) -> tuple[datetime, tuple[str, str, str, str], str, str]:
+    """Return when something was said last, the columns, the state, and how the user began."""
+    last = max((one.at for one in said if one.at is not None), default=session.started_at)
+    first = next((one.content for one in said if one.role == "user"), "")
+    facts = (names[session.name], session.agent or "", counted(len(said), "message"), ago(last, now))
+    return last, facts, _state(session), first
+
+
+def _session_lines(
+    found: Sequence[tuple[SessionRecord, Sequence[Message]]], names: Mapping[str, str], invocation: Invocation
+) -> list[Line]:
+    """Return a line for each session: id, agent, messages, when something was said last, and how the user began.
+
+    In a narrow terminal the words of the user get a line of their own: without them all sessions look alike.
+    """
+    now = invocation.clock()
+    rows = sorted((_facts_of(*one, names, now) for one in found), key=lambda row: row[0], reverse=True)
+    widths = [max((len(row[1][n]) for row in rows), default=0) for n in range(4)]
+    columns = invocation.width() or MOST_COLUMNS
+    left = columns - (sum(widths) + 8)
+    is_narrow = any(first and left - len(state) < FEWEST for _, _, state, first in rows)
+    below = max(FEWEST, columns - 4) if is_narrow else 0
+    return [
+        line
+        for _, facts, state, first in rows
+        for line in _row_lines(facts, state, first, widths=widths, left=left, below=below)
+    ]
+
+
+def _row_lines(
+    facts: Sequence[str], state: str, first: str, *, widths: Sequence[int], left: int, below: int
+) -> Iterator[Line]:
+    """Yield the line of a session, and a second one with the words of the user where `below` has columns for them."""
+    id_, agent, count, when = (f"{fact:<{width}}" for fact, width in zip(facts, widths, strict=True))
+    told = f"  {beginning(first, left - len(state))}" if first and not below else ""
+    yield (Strong(id_), f"  {agent}  {count.strip():>{len(count)}}", Dim(f"  {when}"), told, Dim(state))
+    if first and below:
+        yield f"    {beginning(first, below)}"
+
+
+def _state(session: SessionRecord) -> str:
     if session.packed_at is not None:
         return "  packed"
     return "  finished" if session.finished_at is not None else ""
@@ -84,7 +157,7 @@ def show_session(invocation: Invocation, *, window: bool, limit: int | None, onl
         messages = list(session.window().messages) if window else session.messages()
         summary, findings = record["summary"], memory.perform(FINDINGS, asked)
     if only_findings:
-        invocation.answer(record, [*_record_lines(record)], is_long=True)
+        invocation.answer(record, [*_record_lines(record)])
         return
     messages = messages[-(limit or len(messages)) :]
     document = {
@@ -93,13 +166,22 @@ def show_session(invocation: Invocation, *, window: bool, limit: int | None, onl
         "summary": summary,
         "findings": [as_document(finding) for finding in findings],
     }
-    lines = [line for message in messages for line in message_lines(message, invocation)]
-    lines = lines or ["The session has no messages."]
+    invocation.answer(document, [*_conversation_lines(messages, summary, findings, invocation)])
+
+
+def _conversation_lines(
+    messages: Sequence[Message], summary: str, findings: Sequence[Memory], invocation: Invocation
+) -> Iterator[Line]:
+    if not messages:
+        yield "The session has no messages."
+    for message in messages:
+        yield from message_lines(message, invocation)
     if summary:
-        lines += ["", Strong("Summary"), *(("    ", line) for line in summary.split("\n"))]
+        yield from ["", Strong("Summary")]
+        yield from (("    ", line) for line in summary.split("\n"))
     if findings:
-        lines += ["", Strong("Findings"), *_finding_lines(findings, invocation)]
-    invocation.answer(document, lines, is_long=True)
+        yield from ["", Strong("Findings")]
+        yield from _finding_lines(findings, invocation)
 
 
 def _record_lines(record: Mapping[str, Any]) -> Iterator[Line]:
@@ -121,15 +203,16 @@ def _finding_lines(findings: Sequence[Memory], invocation: Invocation) -> Iterat
 @session_command.command("search")
 @options_of(RECALL, without=set(Recall.__struct_fields__) - SEARCHED_BY)
 def search_sessions(invocation: Invocation, **given: Any) -> None:
-    """Search the messages of all sessions."""
+    """Search the messages of all sessions. `kept show ID#N` shows a message in full."""
     asked = request_of(RECALL, {**given, "scope": "sessions"})
     with invocation.open() as memory:
         recalled = memory.perform(RECALL, asked)
         has_packed = not asked.packed and any(session.packed_at is not None for session in memory.sessions())
+    stems = set(query_words(asked.query))
     lines: list[Line] = []
     for hit in recalled:
         if hit.message is not None:
-            lines += message_lines(hit.message, invocation, name=hit.ref)
+            lines += found_lines(hit.message, invocation, hit.ref, stems)
     hits = [{"ref": hit.ref, "score": hit.score, "why": hit.why, "message": hit.message} for hit in recalled]
     if not lines:
         lines.append("No message matches." + (" `--packed` also searches old sessions." * has_packed))
@@ -185,7 +268,7 @@ def export_session(invocation: Invocation, **given: Any) -> None:
 
 PROGRAMS = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw", "brain", "specstory")
 # Where each program keeps its transcripts: the variable that names its folder, that folder, and the place in it.
-_PLACES = {
+PLACES = {
     "claude-code": ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
     "codex": ("CODEX_HOME", "~/.codex", "sessions"),
     "gemini": ("", "~/.gemini", "tmp"),
@@ -253,7 +336,7 @@ def _import_lines(imported: TranscriptImport, asked: ImportTranscripts) -> Itera
 def _kept_line(kept: Mapping[str, int], *, dry_run: bool) -> str:
     if dry_run:
         return "These are messages. What is worth keeping of them is decided when they are imported."
-    return f"Kept of them: {counted_kinds(kept) or 'nothing'}."
+    return f"Stored from them: {counted_kinds(kept) or 'nothing'}."
 
 
 def _left_lines(imported: TranscriptImport, *, is_file: bool) -> Iterator[Line]:
@@ -264,56 +347,59 @@ def _left_lines(imported: TranscriptImport, *, is_file: bool) -> Iterator[Line]:
         yield f"{counted(imported.skipped, 'record')} could not be read or stored."
 
 
+def unread_sessions(memory: Kept, programs: Sequence[str]) -> dict[str, int]:
+    """Count the sessions of this project that programs have on this machine and that were not imported yet.
+
+    A session is the same one if an import would give it the name of one that is here.
+    """
+    known = {session.name for session in memory.sessions()}
+    holds = cache(memory.look().holds)
+    unread = {program: len(_sessions_here(program, holds) - known) for program in programs}
+    return {program: number for program, number in unread.items() if number}
+
+
+def _sessions_here(program: str, holds: Callable[[str], bool]) -> set[str]:
+    """Return the names of the sessions of this project that a program keeps."""
+    place = _place(program)
+    heads = find_transcripts(program, place) if place.exists() else []
+    return {head.session for head in heads if head.session and head.cwd is not None and holds(head.cwd)}
+
+
 def past_sessions(invocation: Invocation, programs: Sequence[str]) -> dict[str, int]:
     """How many sessions of this project each of these programs has on this machine."""
-    found: dict[str, int] = {}
     with invocation.open() as memory:
         holds = cache(memory.look().holds)
-        for program in programs:
-            if (place := _place(program)).exists():
-                heads = find_transcripts(program, place)
-                found[program] = sum(head.cwd is not None and holds(head.cwd) for head in heads)
+        found = {program: len(_sessions_here(program, holds)) for program in programs}
     return {program: number for program, number in found.items() if number}
 
 
 def import_past(invocation: Invocation, programs: Sequence[str]) -> dict[str, int]:
     """Import the sessions of this project from where these programs keep them. Returns the messages of each."""
+    done: dict[str, Sequence[ImportedTranscript]] = {}
     with invocation.open() as memory:
-        done = {
-            program: memory.import_transcripts(program, _place(program), here=True, progress=_progress(invocation))
-            for program in programs
-        }
+        for program in programs:
+            with progress(invocation, f"Reading {program}") as tell:
+                done[program] = memory.import_transcripts(program, _place(program), here=True, progress=tell)
     return {program: sum(one.added for one in imported) for program, imported in done.items()}
 
 
 def _place(program: str) -> Path:
-    if program not in _PLACES:
+    if program not in PLACES:
         raise click.UsageError(f"The folder of {program}'s transcripts is unknown. Name it: kept import {program} PATH")
-    variable, folder, place = _PLACES[program]
+    variable, folder, place = PLACES[program]
     return Path(os.environ.get(variable) or folder).expanduser() / place
-
-
-def _progress(invocation: Invocation) -> Callable[[int, int], None]:
-    """Say how far an import has come: ten times, to a person at a terminal."""
-    stream = invocation.err or sys.stderr
-
-    def tell(done: int, total: int) -> None:
-        if stream is not None and stream.isatty() and total > 1 and done * 10 // total > (done - 1) * 10 // total:
-            invocation.tell(Dim(f"{done} of {total} files"))
-
-    return tell
 
 
 def _import_here(invocation: Invocation, asked: ImportTranscripts, place: Path) -> TranscriptImport:
     """Import into this project: a file or folder that was named, else only sessions that took place here."""
-    with invocation.open() as memory, counting_kinds(memory) as kept:
+    with invocation.open() as memory, counting_kinds(memory) as kept, progress(invocation, "Importing") as tell:
         done = memory.import_transcripts(
             asked.program,
             place,
             here=asked.here or not asked.path,
             since=asked.since,
             dry_run=asked.dry_run,
-            progress=_progress(invocation),
+            progress=tell,
         )
     return TranscriptImport(done, kept)
 
@@ -325,10 +411,13 @@ def _import_all(invocation: Invocation, asked: ImportTranscripts, place: Path) -
     files, left_out = _by_project([head for head in heads if head.failed is None], invocation)
     kept = Counter[str]()
     for target, own in files.items():
-        with msgspec.structs.replace(invocation, project=target).open() as memory, counting_kinds(memory) as kinds:
-            done += memory.import_transcripts(
-                asked.program, own, here=True, dry_run=asked.dry_run, progress=_progress(invocation)
-            )
+        there = msgspec.structs.replace(invocation, project=target)
+        with (
+            there.open() as memory,
+            counting_kinds(memory) as kinds,
+            progress(invocation, f"Importing into {Path(target).name}") as tell,
+        ):
+            done += memory.import_transcripts(asked.program, own, here=True, dry_run=asked.dry_run, progress=tell)
         kept += kinds
     return TranscriptImport(done, kept, left_out)
 

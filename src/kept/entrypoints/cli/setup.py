@@ -15,6 +15,7 @@ from kept.entrypoints.cli.wording import counted, memories, progress, vector_lin
 from kept.errors import InvalidInput
 from kept.memory.merge import merge
 from kept.memory.opening import project_settings_file, settings_in_force
+from kept.memory.told import drop_last_told
 from kept.memory.verbs.switches import CONFIGURE
 from kept.memory.verbs.upkeep import VECTORS_ON
 from kept.model import GLOBAL
@@ -45,7 +46,7 @@ def _load(invocation: Invocation) -> Resolved:
 
 def _file(invocation: Invocation, *, project_only: bool) -> Path:
     if not project_only:
-        return config.user_settings_file(os.environ)
+        return user_file()
     projects = invocation.projects()
     return project_settings_file(projects.home, projects.ensure(invocation.project))
 
@@ -58,19 +59,20 @@ def show_config(invocation: Invocation, *, with_origin: bool) -> None:
     values = flat(resolved.settings)
     lines: list[Line] = []
     for topic in dict.fromkeys(field.group for field in fields()):
-        lines.append(Strong(topic))
+        lines.append(f"# {topic}")
         for field in fields():
             if field.group != topic:
                 continue
-            lines.append(Dim(f"  # {field.help}"))
+            lines.append(f"# {field.help}")
             names = [name for name in values if name.partition(".")[0] == field.name]
             for name in names:
-                origin = f"  ({resolved.origin[name]})" if with_origin else ""
-                lines.append((f"  {name} = {_shown(values[name])}", Dim(origin)))
+                origin = f"  # {resolved.origin[name]}" if with_origin else ""
+                lines.append(f"{name} = {_shown(values[name])}{origin}")
+        lines.append("")
     document: dict[str, Any] = {"settings": values}
     if with_origin:
         document["origin"] = dict(resolved.origin)
-    invocation.answer(document, lines)
+    invocation.answer(document, lines[:-1], as_is=True)
 
 
 def _shown(value: Any) -> str:
@@ -230,6 +232,11 @@ def not_set(invocation: Invocation, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in known]
 
 
+def user_file() -> Path:
+    """Return the person's file of settings; it need not exist."""
+    return config.user_settings_file(os.environ)
+
+
 def set_for_user(invocation: Invocation, values: Mapping[str, str]) -> None:
     """Write settings to the person's file, for all projects."""
     file = _file(invocation, project_only=False)
@@ -298,15 +305,18 @@ def list_projects(invocation: Invocation) -> None:
 @projects_command.command("link")
 @click.argument("name")
 @click.argument("path", default=".")
-@click.option("--new", "is_new", is_flag=True, help="Make the project NAME, also in a new home if the old one is gone.")
+@click.option(
+    "--new",
+    "is_new",
+    is_flag=True,
+    help="Make the project NAME, in a new home if the old one is gone.",
+)
 def link_project(invocation: Invocation, *, name: str, path: str, is_new: bool) -> None:
     """Add the directory PATH (or the current one) to the project NAME.
 
     With --database URL, to the project NAME that a team shares in this PostgreSQL database: every command, hook and MCP
     server in PATH uses it from then on. The URL must not hold a password. Global memory and files stay in this home.
     """
-    if is_new and invocation.database is not None:
-        raise click.UsageError("--new and --database cannot be combined.")
     if invocation.database is None:
         project = (
             invocation.projects(may_begin=True).add(name, path) if is_new else invocation.projects().link(name, path)
@@ -314,7 +324,7 @@ def link_project(invocation: Invocation, *, name: str, path: str, is_new: bool) 
         sentence = f"{path} belongs to project {project.name} ({project.id})."
     else:
         settings = settings_in_force(invocation.settings)
-        project = join(invocation.projects(), name, path, invocation.database, settings=settings)
+        project = join(invocation.projects(), name, path, invocation.database, settings=settings, is_new=is_new)
         sentence = f"{path} belongs to project {project.name} ({project.id}), in the database {_team_line(project)}."
     invocation.answer(_project_document(project), [sentence])
 
@@ -338,6 +348,7 @@ def unlink_project(invocation: Invocation, *, name: str | None) -> None:
     if here is None:
         raise InvalidInput("This directory belongs to no project yet.", hint="`kept projects list` shows all of them.")
     project = projects.leave(here.id)
+    drop_last_told(projects.home.root)
     invocation.answer(
         _project_document(project), [f"Project {project.name} ({project.id}) is kept in this home again."]
     )

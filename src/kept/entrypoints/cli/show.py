@@ -11,6 +11,8 @@ from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines,
 from kept.memory.verbs.read import GET
 from kept.model import CHECK, Memory
 
+_RULES = {"names_code": "mentions_code"}  # the stored name of a rule, and a plainer one
+
 
 @command
 @options_of(GET)
@@ -32,9 +34,10 @@ def show_command(invocation: Invocation, **given: Any) -> None:
 
 
 def _reasons(memory: Memory) -> str:
-    """The rules that chose it from a conversation: "names code, reason", or ""."""
+    """The rules that chose it from a conversation: "mentions code, reason", or ""."""
     rules = (memory.data or {}).get("rules")
-    return ", ".join(str(rule).replace("_", " ") for rule in rules) if isinstance(rules, list) else ""
+    words = (_RULES.get(str(rule), str(rule)) for rule in rules) if isinstance(rules, list) else ()
+    return ", ".join(word.replace("_", " ") for word in words)
 
 
 def _in_full(memory: Memory, more: dict[str, str], invocation: Invocation) -> list[Line]:
@@ -59,7 +62,7 @@ def _fields(memory: Memory) -> dict[str, str]:
         "importance": f"{memory.importance:.2g}",
         "feedback": f"{memory.feedback:+d}" if memory.feedback else "",
         "used": counted(memory.use_count, "time") if memory.use_count else "",
-        "kept for": _reasons(memory),
+        "why kept": _reasons(memory),
     }
 
 

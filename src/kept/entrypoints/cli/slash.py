@@ -7,7 +7,7 @@ import msgspec
 
 from kept.entrypoints import slash
 from kept.entrypoints.cli.frame import command, yes_option
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line
+from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.wording import memory_lines
 from kept.model import Memory
 
@@ -31,7 +31,10 @@ def slash_command(invocation: Invocation, *, line: tuple[str, ...], yes: bool) -
         for memory in memories:
             invocation.tell(*memory_lines(memory, invocation.clock()))
         picked = invocation.pick(question, [NONE_OF_THEM, *(memory.ref for memory in memories)])
+        declined.append(picked == NONE_OF_THEM)
         return None if picked == NONE_OF_THEM else picked
+
+    declined: list[bool] = []
 
     with invocation.open(yes=yes) as memory:
         answer = slash.run(memory, " ".join(line) or "/memory", choose=choose if invocation.can_pick() else None)
@@ -39,3 +42,5 @@ def slash_command(invocation: Invocation, *, line: tuple[str, ...], yes: bool) -
     if answer.done and answer.command in ("/forget", "/pin"):
         lines.append(Dim("`kept undo` undoes it."))
     invocation.answer(msgspec.to_builtins(answer), lines)
+    if not answer.done and not any(declined) and answer.command in ("/forget", "/pin"):  # several matches, or none
+        raise click.exceptions.Exit(FAILED)

@@ -12,7 +12,7 @@ from kept.entrypoints.cli.receipts import answer_receipt
 from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, memory_lines, name_of
 from kept.errors import NotFound
 from kept.memory import Kept
-from kept.memory.tasks import ENDS, OpenTask
+from kept.memory.tasks import ENDS, Task
 from kept.memory.tasks import as_document as task_document
 from kept.memory.verbs.change import PROMOTE
 from kept.memory.verbs.tasks import (
@@ -25,7 +25,7 @@ from kept.memory.verbs.tasks import (
     SHOW_TASK,
     AddToolOutput,
 )
-from kept.model import Memory, Task
+from kept.model import Memory, TaskRecord
 
 
 @group
@@ -40,7 +40,7 @@ def list_tasks(invocation: Invocation, **given: Any) -> None:
     asked = request_of(LIST_TASKS, given)
     with invocation.open() as memory:
         tasks = memory.perform(LIST_TASKS, asked)
-    lines: list[Line] = [(*_title(task), Dim(f"  {_about(task)}")) for task in tasks]
+    lines: list[Line] = [(*_title(task), Dim(f"  {_about(task)}".rstrip())) for task in tasks]
     if not tasks:
         is_filtered = asked.milestone is not None or asked.query is not None or not asked.archived
         lines.append(
@@ -49,11 +49,11 @@ def list_tasks(invocation: Invocation, **given: Any) -> None:
     invocation.answer({"tasks": [task_document(task) for task in tasks]}, lines)
 
 
-def _title(task: Task) -> tuple[str, ...]:
+def _title(task: TaskRecord) -> tuple[str, ...]:
     return Strong(task.name), f" {task.state}: ", task.description.split("\n")[0] or "(no description)"
 
 
-def _about(task: Task) -> str:
+def _about(task: TaskRecord) -> str:
     parts = [
         task.milestone or "",
         "" if task.priority is None else f"priority {task.priority}",
@@ -69,7 +69,7 @@ def show_task(invocation: Invocation, **given: Any) -> None:
     asked = request_of(SHOW_TASK, given)
     with invocation.open() as memory:
         opened = open_existing(memory, asked.task)
-        task, notes, remembered = opened.task, opened.memories(), opened.remembered()
+        task, notes, remembered = opened.info, opened.memories(), opened.remembered()
     document = {
         **task_document(task),
         "notes": [as_document(note) for note in notes],
@@ -85,7 +85,7 @@ def show_task(invocation: Invocation, **given: Any) -> None:
     invocation.answer(document, lines)
 
 
-def open_existing(memory: Kept, id: str) -> OpenTask:
+def open_existing(memory: Kept, id: str) -> Task:
     """The task with this id, which must exist: reading must not start one."""
     if not _exists(memory, id):
         raise NotFound(f"There is no task {id[:60]!r}.", hint="`kept task list` shows them.")
@@ -96,7 +96,7 @@ def _exists(memory: Kept, id: str) -> bool:
     return id in {task.name for task in memory.tasks(archived=True)}
 
 
-def _in_full(task: Task, invocation: Invocation) -> list[Line]:
+def _in_full(task: TaskRecord, invocation: Invocation) -> list[Line]:
     rows = {
         "milestone": task.milestone or "",
         "priority": "" if task.priority is None else str(task.priority),
@@ -146,6 +146,8 @@ def add_task(invocation: Invocation, **given: Any) -> None:
 def edit_task(invocation: Invocation, *, task: str, unblocked: bool, **given: Any) -> None:
     """Change a task. The options replace the current values."""
     asked = request_of(SET_TASK, {"id": task, **given})
+    if asked == request_of(SET_TASK, {"id": task}) and not unblocked:
+        raise click.UsageError(f'Say what to change: kept task edit {task} --description "…"')
     if unblocked:
         asked = replace(asked, blocked_by=())
     with invocation.open() as memory:

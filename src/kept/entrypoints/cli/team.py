@@ -12,14 +12,14 @@ from kept.memory.verbs.team import PULL, PUSH, SHARE, STATUS, TRUST, UNSHARE, Sh
 from kept.model import Memory
 
 REFUSED = {
-    "unreadable": "cannot be read",
-    "secret": "hold a value that looks like a secret",
-    "not_shared_here": "name a memory that is not shared here",
-    "rewritten": "say something else than what came under the same name before",
-    "dated_ahead": "are dated in the future",
-    "erased": "were erased here",
-    "rejected": "were rejected here",
-    "invalid": "no store can hold",
+    "unreadable": "not readable",
+    "secret": "with a value that looks like a secret",
+    "not_shared_here": "about a memory that is not shared here",
+    "rewritten": "with another text than came under the same name before",
+    "dated_ahead": "dated in the future",
+    "erased": "about a memory that was erased here",
+    "rejected": "about a statement that was rejected here",
+    "invalid": "not storable",
 }
 
 
@@ -85,14 +85,15 @@ def _pulled_lines(done: TeamExchange) -> list[Line]:
     if said := ", ".join(f"{number:,} {what}" for number, what in counts if number):
         lines.append(f"From teammates: {said}.")
     if done.conflicts:
-        lines.append(f"{counted(done.conflicts, 'contradiction')}; `kept conflicts` shows them.")
+        lines.append(f"{counted(done.conflicts, 'contradiction')}; `kept review conflicts` shows them.")
     if done.waiting:
         lines.append(
             f"{counted(done.waiting, 'change')} by authors you have not accepted: {', '.join(done.unaccepted)}."
         )
         lines.append("Until then they are of unknown trust and change nothing. `kept team trust ADDRESS` accepts one.")
     lines += [
-        Dim(f"Left out {number:,} that {REFUSED.get(reason, reason)}.") for reason, number in done.refused.items()
+        Dim(f"Left out {counted(number, 'change')}, {REFUSED.get(reason, reason)}.")
+        for reason, number in done.refused.items()
     ]
     return [*lines, *done.notes]
 

@@ -1,14 +1,16 @@
 """`kept tour`: a walk through Kept, in a scratch home that is removed afterwards.
 
-Every step really runs. The walk is data (`WALK`): a new command adds its step there.
+Every step really runs. The walk is data: five steps for everybody (`FIRST`), and `MORE`, where a new command adds its
+step.
 """
 
 import io
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from msgspec.structs import replace
@@ -30,11 +32,17 @@ class Step(NamedTuple):
     project: str = "web-app"
 
 
-WALK = (
+FIRST = (
     Step(
         "A memory is one statement worth keeping. It belongs to the current project.",
         'remember "Never edit the auth middleware directly" --kind warning --tag auth --file src/auth.py',
     ),
+    Step("You find it again by any word of it.", "find middleware"),
+    Step("An agent is told before it starts. Nothing else is sent anywhere.", 'briefing "fix the login in auth"'),
+    Step("Forgetting hides a memory everywhere.", "forget 1"),
+    Step("Every change can be undone.", "undo"),
+)
+MORE = (
     Step(
         "A memory has a kind: decision, convention, error, preference …",
         'remember "Always use Fastify for the public API server" --kind decision',
@@ -47,32 +55,30 @@ WALK = (
         "The same statement is not stored twice: the memory becomes more important.",
         'remember "always use  FASTIFY for the public API server"',
     ),
-    Step("Reinforce a memory that helped: it ranks higher from now on.", "reinforce 1"),
-    Step("Revise a memory that is not quite right. It keeps its ref.", 'revise 3 "The API listens on port 3000"'),
+    Step("Reinforce a memory that helped: it ranks higher from now on.", "rate 1 +"),
+    Step("Revise a memory that is not quite right. It keeps its ref.", 'edit 3 "The API listens on port 3000"'),
     Step("Pin a memory that should always be included.", "pin 1"),
     Step(
         "Contradictions are noticed.",
         'remember "Never use Fastify for the public API server" --kind decision',
     ),
-    Step("Both memories stay until you decide.", "conflicts"),
+    Step("Both memories stay until you decide.", "review conflicts"),
     Step("The review lists memories that need a decision, each with a reason and a proposal.", "review"),
-    Step("One of them stays.", "resolve c1 --keep 2"),
+    Step("One of them stays.", "review resolve c1 --keep 2"),
     Step("You can teach recall your own words.", "alias add gateway api"),
     Step("Now one word finds the other.", "recall gateway"),
-    Step("Forgetting hides a memory everywhere.", "forget 2"),
-    Step("That was a mistake. Every change can be undone.", "undo"),
     Step("The journal lists all changes, and is never trimmed.", "history"),
     Step(
         "A backup is a verified copy of the store. Other programs may write while it is made.",
-        f"backup {SCRATCH}/web-app.db",
+        f"store backup {SCRATCH}/web-app.db",
     ),
     Step("Only erasing cannot be undone: no byte of the memory stays.", "erase 3 --yes"),
-    Step("Restoring the backup does not bring it back.", f"restore {SCRATCH}/web-app.db --yes"),
+    Step("Restoring the backup does not bring it back.", f"store restore {SCRATCH}/web-app.db --yes"),
     Step(
         "A secret never reaches the disk.",
         'remember "The password of the test database is hunter2-Xk9mQ4vL"',
     ),
-    Step("A scan finds secrets that older rules did not know.", "scan"),
+    Step("A scan finds secrets that older rules did not know.", "secrets scan"),
     Step("Another project does not see any of this.", "list", "phone-app"),
     Step(
         "Global memory is for all projects. A person has to agree before anything is stored there.",
@@ -108,15 +114,19 @@ WALK = (
         "An export has everything, with its history. It is read again on any machine.",
         f"export {SCRATCH}/web-app.jsonl",
     ),
-    Step("Merging it with what is here adds what is new: nothing, this time.", f"merge {SCRATCH}/web-app.jsonl --yes"),
+    Step(
+        "Merging it with what is here adds what is new: nothing, this time.",
+        f"store merge {SCRATCH}/web-app.jsonl --yes",
+    ),
     Step("In a chat, the same commands are typed as slash commands.", "slash /memory search billing"),
     Step("Upkeep archives memories that are old or unused. Today it would do this.", "upkeep --dry-run"),
     Step("Recall can also compare meanings. This is off by default.", "vectors status"),
-    Step("Kept can be paused: then nothing is captured or injected automatically.", "off"),
-    Step("This ends the pause.", "on"),
+    Step("Kept can be paused: then nothing is captured or injected automatically.", "pause"),
+    Step("This ends the pause.", "resume"),
     Step("The doctor checks every byte that an answer could come from.", "doctor"),
     Step("The status shows where the store is, and how much is in it.", "status"),
 )
+WALK = (*FIRST, *MORE)
 
 TRANSCRIPT = """\
 {"id":"msg_001","role":"user","content":"Which database do we take for billing?","timestamp":"2026-02-02T09:00:00Z"}
@@ -126,21 +136,21 @@ TRANSCRIPT = """\
 
 
 @command
-def tour_command(invocation: Invocation) -> None:
-    """Your own memories are not read or changed. In a terminal it waits for a key after each step."""
+@click.option("--all", "is_all", is_flag=True, help="Show all steps, without asking.")
+def tour_command(invocation: Invocation, *, is_all: bool) -> None:
+    """Five short steps. Your own memories are not read or changed. In a terminal it waits for a key after each step,
+    and asks whether you want to see more.
+    """
     is_paced = invocation.out is None and not invocation.as_json and sys.stdin is not None and sys.stdin.isatty()
+    seen: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="kept-tour-") as folder:
         (Path(folder) / "monday.jsonl").write_text(TRANSCRIPT, "utf-8")
-        seen = []
-        _say(invocation, f"A walk through Kept in {len(WALK)} steps, in a scratch home that is removed at the end.", "")
-        for step in WALK:
-            command = step.command.replace(SCRATCH, folder)
-            code, output = _run(command, step.project, Path(folder), invocation)
-            seen.append({"say": step.say, "command": f"kept {command}", "exit_code": code, "output": output})
-            _say(invocation, step.say, (Dim(f"{step.project} "), Strong(f"$ kept {command}")), *output.splitlines(), "")
-            if is_paced:
-                click.echo("Press a key to continue, Ctrl-C to stop …", err=True)
-                click.getchar()  # click.pause would take a Ctrl-C for a key
+        _say(invocation, f"Kept in {len(FIRST)} steps, in a scratch home that is removed at the end.", "")
+        _walk(FIRST, Path(folder), invocation, seen, is_paced=is_paced)
+        if is_all or (is_paced and click.confirm(f"More? There are {len(MORE)} further steps", err=True)):
+            _walk(MORE, Path(folder), invocation, seen, is_paced=is_paced)
+        else:
+            _say(invocation, Dim(f"`kept tour --all` shows {len(MORE)} further steps."))
     found = _agents_here(invocation)
     if invocation.as_json:
         invocation.answer({"steps": seen, "agents": found}, ())
@@ -153,6 +163,20 @@ def tour_command(invocation: Invocation) -> None:
         else ("  ", Strong("kept install AGENT"), "  puts Kept into one; `kept install --help` says more."),
         'Or in a project of yours: kept remember "…"',
     )
+
+
+def _walk(
+    steps: Sequence[Step], folder: Path, invocation: Invocation, seen: list[dict[str, Any]], *, is_paced: bool
+) -> None:
+    """Run and show some steps, and note the refs in their output."""
+    for step in steps:
+        command = step.command.replace(SCRATCH, str(folder))
+        code, output = _run(command, step.project, folder, invocation)
+        seen.append({"say": step.say, "command": f"kept {command}", "exit_code": code, "output": output})
+        _say(invocation, step.say, (Dim(f"{step.project} "), Strong(f"$ kept {command}")), *output.splitlines(), "")
+        if is_paced and step is not steps[-1]:
+            click.echo("Press a key to continue, Ctrl-C to stop …", err=True)
+            click.getchar()  # click.pause would take a Ctrl-C for a key
 
 
 def _agents_here(invocation: Invocation) -> list[str]:

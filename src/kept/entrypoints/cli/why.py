@@ -9,14 +9,14 @@ import click
 from kept import text
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, session_named
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import Dim, Invocation, Label, Line, Strong
 from kept.entrypoints.cli.recall import product, shortened
 from kept.entrypoints.cli.wording import bracketed, local
 from kept.entrypoints.hook.folder import KEPT_DAYS, HookFolder, told_misses
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.reasons import why_nothing
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.memory.verbs.recall import WHY
 
 MOST_GIVEN = 200  # texts of one session
@@ -71,11 +71,11 @@ def _given_session(invocation: Invocation, memory: Kept, typed: str) -> str:
     return meant[0] if len(meant) == 1 else typed
 
 
-def _explained_lines(explained: Explained, invocation: Invocation, memory: Kept) -> list[Line]:
+def _explained_lines(explained: RecallReceipt, invocation: Invocation, memory: Kept) -> list[Line]:
     shown = _Texts(memory)
     lines: list[Line] = [
         (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
-        Dim(f"    {explained.took_ms:.1f} ms; words: {_words(explained) or 'not stored'}"),
+        *_search_lines(explained),
         *_sent(explained, shown),
     ]
     for hit in explained.hits:
@@ -83,7 +83,7 @@ def _explained_lines(explained: Explained, invocation: Invocation, memory: Kept)
     if (nothing := why_nothing(explained)) is not None:
         lines.append(f"Nothing was {'found' if explained.kind == 'recall' else 'given'}: {nothing}.")
     for miss in explained.misses:
-        lines.append((f"missed {bracketed(miss['ref'])}", Dim(f" {_noted_product(miss)}: {miss['reason']}")))
+        lines.append((Label("missed "), bracketed(miss["ref"]), Dim(f" {_noted_product(miss)}: {miss['reason']}")))
         lines += shown.of(miss)
     for ref in explained.pinned:
         lines += [f"pinned {bracketed(ref)}", *shown.of({"ref": ref})]
@@ -114,7 +114,7 @@ def _noted_product(line: Mapping[str, Any]) -> str:
     return product(line["score"], line["why"], line.get("parts", {}), line["ref"])
 
 
-def _sent(explained: Explained, shown: "_Texts") -> list[Line]:
+def _sent(explained: RecallReceipt, shown: "_Texts") -> list[Line]:
     """Return the text that a skill or an agent was sent, where the receipt is not that of a recall."""
     if explained.to is not None:
         shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
@@ -122,7 +122,14 @@ def _sent(explained: Explained, shown: "_Texts") -> list[Line]:
     return [] if explained.kind == "recall" else _briefed(explained, shown)
 
 
-def _words(explained: Explained) -> str:
+def _search_lines(explained: RecallReceipt) -> list[Line]:
+    """Say how long the search took and for which words; nothing of a text that was written without a search."""
+    if not explained.question.query and not explained.words and explained.kind != "recall":
+        return []
+    return [Dim(f"    {explained.took_ms:.1f} ms; words: {_words(explained) or 'not stored'}")]
+
+
+def _words(explained: RecallReceipt) -> str:
     """The words of a question as they were written, and how many others were searched for them."""
     query = explained.question.query
     stems = set(text.query_words(query))
@@ -131,12 +138,12 @@ def _words(explained: Explained) -> str:
     return ", ".join(asked) + (f", and {others} more by alias or spelling" if asked and others else "")
 
 
-def _briefed(explained: Explained, shown: _Texts) -> list[Line]:
+def _briefed(explained: RecallReceipt, shown: _Texts) -> list[Line]:
     """List the memories of a text for an agent, each with its reason, and those that were left out."""
     lines: list[Line] = []
     was = "was in the briefing" if explained.kind == "briefing" else "was given"
     for entry in (entry for section in explained.sections for entry in section["entries"]):
-        lines += [(Strong(f"[id:{entry['ref']}]"), f" {was}: {entry['why']}"), *shown.of(entry)]
+        lines += [(Strong(f"[id:{entry['ref']}]"), f" {was}: {entry['reason']}"), *shown.of(entry)]
     for one in explained.left_out:
-        lines += [Dim(f"left out [id:{one['ref']}]: {one['reason']}"), *shown.of(one)]
+        lines += [(Label("left out "), Dim(f"[id:{one['ref']}]: {one['reason']}")), *shown.of(one)]
     return lines

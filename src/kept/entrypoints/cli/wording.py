@@ -1,26 +1,35 @@
 """How memories, events, times and progress are put into words for people, and into plain values for `--json`."""
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from kept.distribution import is_own_checkout
 from kept.entrypoints.cli.amounts import ago as ago
 from kept.entrypoints.cli.amounts import counted as counted
-from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Line, Strong, nearest
+from kept.entrypoints.cli.invocation import LIKE, Dim, Invocation, Label, Line, Marked, Strong, nearest
 from kept.freshness import without_code
 from kept.model import KINDS, Event, Memory, Message, canonical_kind
+from kept.text import query_words
 
 if TYPE_CHECKING:
     from kept.memory.host_notes import HostState
 
+_WORD = re.compile(r"\w+")
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
 _SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic")
+AROUND = 3  # lines of a message that was searched for
+MOST_OF_A_LINE = 200  # characters of such a line
+BEGINNING = 60  # characters of a text where a line only recalls it
+RENAMED: Mapping[str, str] = {"reinforce": "rate +", "demote": "rate -", "revise": "edit"}
 _HEIR = "superseded_by"
 Changes = Mapping[str, tuple[Any, Any]]
 
@@ -99,7 +108,46 @@ def bracketed(ref: str) -> str:
     return ref if "#" in ref else f"[id:{ref}]"
 
 
-def memory_lines(memory: Memory, now: datetime, until: str = "") -> list[Line]:
+Mark = Callable[[str], tuple[str, ...]]
+
+
+def marked_parts(text: str, marks: Sequence[str]) -> tuple[str, ...]:
+    """Split a text so that every place of a mark, in any case, is shown as a word that was searched for."""
+    if not marks:
+        return (text,)
+    pattern = re.compile("|".join(map(re.escape, marks)), re.IGNORECASE)
+    return _split(text, pattern.finditer(text))
+
+
+def matched_parts(text: str, stems: Set[str]) -> tuple[str, ...]:
+    """Split a text so that every word with one of these stems is shown as a word that was searched for."""
+    return _split(text, (found for found in _WORD.finditer(text) if not stems.isdisjoint(query_words(found[0]))))
+
+
+def _split(text: str, found: Iterable[re.Match[str]]) -> tuple[str, ...]:
+    parts: list[str] = []
+    end = 0
+    for one in found:
+        parts += [text[end : one.start()], Marked(one[0])]
+        end = one.end()
+    return (*parts, text[end:])
+
+
+def beginning(content: str, most: int = BEGINNING) -> str:
+    """Return the beginning of a text on one line, cut at a word where one ends in time."""
+    line = " ".join(content.split())
+    if len(line) <= most:
+        return line
+    cut = line[:most].rpartition(" ")[0]
+    return f"{cut if len(cut) > most // 2 else line[: most - 1]}…"
+
+
+def apart(blocks: Sequence[Sequence[Line]]) -> list[Line]:
+    """Join the lines of several memories, with an empty line between two of them."""
+    return [line for block in blocks for line in ("", *block)][1:]
+
+
+def memory_lines(memory: Memory, now: datetime, until: str = "", *, mark: Mark = lambda text: (text,)) -> list[Line]:
     """A memory in a list: its ref and kind, until when it held, its text, and one faint line with the rest."""
     # Every line but the first is indented, so that no text can pass for a memory of its own.
     first, *rest = memory.content.replace("\r\n", "\n").split("\n")
@@ -112,18 +160,24 @@ def memory_lines(memory: Memory, now: datetime, until: str = "") -> list[Line]:
         f"feedback {memory.feedback:+d}" if memory.feedback else "",
     ]
     return [
-        (name_of(memory), f" {memory.item_type or memory.kind}{f', {until}' if until else ''}: ", first),
-        *(("    ", line) for line in rest),
+        (name_of(memory), f" {memory.item_type or memory.kind}{f', {until}' if until else ''}: ", *mark(first)),
+        *(("    ", *mark(line)) for line in rest),
         Dim("    " + " · ".join(part for part in about if part)),
     ]
+
+
+def _said_in(message: Message) -> str:
+    """Return the text of a message; of a tool call, its input."""
+    if message.input is None:
+        return message.content
+    return f"{message.name} {msgspec.json.encode(message.input).decode()}"
 
 
 def message_lines(message: Message, invocation: Invocation, *, name: str = "") -> list[Line]:
     """A message: its name, by default its number, who said it and when, and the text."""
     who = message.speaker or message.role
     at = f"  {local(message.at, invocation.zone)}" if message.at else ""
-    said = message.content if message.input is None else f"{message.name} {msgspec.json.encode(message.input).decode()}"
-    first, *rest = said.split("\n")
+    first, *rest = _said_in(message).split("\n")
     return [
         (Strong(f"{name or f'#{message.n}':>4} {who}"), Dim(at)),
         ("     ", first),
@@ -131,9 +185,36 @@ def message_lines(message: Message, invocation: Invocation, *, name: str = "") -
     ]
 
 
+def found_lines(message: Message, invocation: Invocation, name: str, stems: Set[str]) -> list[Line]:
+    """Show a message that was found: its name, and the lines around the first word that fits, marked."""
+    whole = message_lines(message, invocation, name=name)
+    texts = [line for line in _said_in(message).split("\n") if line.strip()]
+    at = next((n for n, line in enumerate(texts) if len(matched_parts(line, stems)) > 1), 0)
+    around = texts[max(0, at - 1) : max(0, at - 1) + AROUND]
+    return [whole[0], *(("     ", *matched_parts(_cut(line, stems), stems)) for line in around)]
+
+
+def _cut(line: str, stems: Set[str]) -> str:
+    """Return a long line as the part of it that is around the first word that fits."""
+    if len(line) <= MOST_OF_A_LINE:
+        return line
+    first = len(matched_parts(line, stems)[0])
+    start = max(0, min(first, len(line)) - MOST_OF_A_LINE // 2) if first < len(line) else 0
+    cut = line[start : start + MOST_OF_A_LINE].strip()
+    return f"{'…' * (start > 0)}{cut}{'…' * (start + MOST_OF_A_LINE < len(line))}"
+
+
 def field_lines(rows: Mapping[str, str]) -> list[Line]:
     """A label and its value in each line; empty values are left out."""
-    return [(Dim(f"{label:<12}"), value) for label, value in rows.items() if value]
+    return [(Label(f"{label:<12}"), value) for label, value in rows.items() if value]
+
+
+def checkout_note(invocation: Invocation) -> list[Line]:
+    """Return a note for a person who is in the checkout of Kept, instead of a project of theirs."""
+    place = Path(invocation.project) if invocation.project else Path.cwd()
+    if not is_own_checkout(place):
+        return []
+    return ["Note: this is Kept's own checkout, not your project. Go into your project, and run the command there."]
 
 
 def nothing_yet(invocation: Invocation) -> str:
@@ -160,6 +241,11 @@ def vector_line(state: Mapping[str, Any]) -> str:
     have = f"{counted(state['done'], 'vector')} of the model {state['model']}"
     pending = state["pending"]
     return f"{have}; {counted(pending, 'memory has', 'memories have')} none yet" if pending else have
+
+
+def verb_of(action: str) -> str:
+    """Return the command that makes a change, as it is called today; the journal keeps the older names."""
+    return RENAMED.get(action, action)
 
 
 def event_name(event: Event, *, is_global: bool) -> str:

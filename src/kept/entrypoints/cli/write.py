@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kept.entrypoints.cli.derived import chosen_tier, global_option, options_of, request_of
 from kept.entrypoints.cli.frame import command, yes_option
 from kept.entrypoints.cli.invocation import Invocation
-from kept.entrypoints.cli.receipts import answer_receipt, check_kind, known_task
+from kept.entrypoints.cli.receipts import answer_receipt, check_kind, known_task, other_sides
 from kept.memory import Kept
 from kept.memory.verbs.remember import REMEMBER, Remember
 from kept.model import Receipt
@@ -33,7 +33,8 @@ def remember_command(invocation: Invocation, *, is_global: bool, task: str | Non
     with invocation.open(yes=yes) as memory:
         check_kind(invocation, memory, asked.kind, yes=yes)
         receipt = memory.perform(REMEMBER, asked) if task is None else _remember_for_task(memory, task, asked)
-    answer_receipt(invocation, receipt)
+        sides = other_sides(memory, receipt.memory, receipt.conflicts)
+    answer_receipt(invocation, receipt, sides=sides)
 
 
 def _remember_for_task(memory: Kept, task: str, asked: Remember) -> Receipt:

@@ -84,8 +84,7 @@ def _in_time(agent: str, event: str, begun: float) -> str:
     if not in_time and occasion.takes_longer:
         in_time = done.acquire(timeout=max(0.0, START_LIMIT_MS / 1000 - (time.monotonic() - begun)))
     if not in_time:
-        occasion.run_out_of_time(f"{LATE} {limit_ms} ms")
-        return ""
+        return occasion.run_out_of_time(f"{LATE} {limit_ms} ms")
     return occasion.said
 
 

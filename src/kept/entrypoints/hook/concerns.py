@@ -9,12 +9,14 @@ from kept.anchors import (
     FOLDER,
     HEADER_BYTES,
     KEY_FILE,
+    MANY_HOLD,
     PLACE_PREFIX,
     ToolCall,
     file_name,
     found_in,
     hashed,
     keys_of_call,
+    words_of_call,
 )
 
 MOST_FOLDERS_UP = 40
@@ -61,4 +63,19 @@ def concerns(home: str, cwd: str, call: ToolCall) -> bool:
     if not any(len(data) > HEADER_BYTES for data in spaces):
         return False
     keys = keys_of_call(call, root)
-    return any(found_in(data, hashed(key, name)) for data in spaces for name in keys)
+    if any(found_in(data, hashed(key, name)) for data in spaces for name in keys):
+        return True
+    words = words_of_call(call, root)
+    return any(_share_words(data, key, words) for data in spaces)
+
+
+def _share_words(data: bytes, key: bytes, words: "dict[str, float]") -> bool:
+    """Return True if a memory has two of the words, of those that not too many have."""
+    seen: set[int] = set()
+    for word in words:
+        ids = found_in(data, hashed(key, f"w:{word}"))
+        if len(ids) <= MANY_HOLD:
+            if not seen.isdisjoint(ids):
+                return True
+            seen.update(ids)
+    return False

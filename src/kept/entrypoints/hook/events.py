@@ -22,7 +22,7 @@ from kept.entrypoints.hook.agents import (
     session_of,
     stop_answer_of,
 )
-from kept.entrypoints.hook.places import MISNAMED, is_agents_own, kept_home
+from kept.entrypoints.hook.places import MISNAMED, TOLD_LAST, is_agents_own, kept_home
 from kept.entrypoints.hook.wire import decoded, encoded
 
 if sys.platform == "win32":
@@ -47,6 +47,8 @@ MOST_MISNAMED = 20  # files
 MOST_MARKS = 500  # files; see _Mark
 STARTED = "/hook/started"  # in the home: a mark for every background process that has not ended well
 MOST_CHARS = 100_000  # of a prompt: a longer one is searched for by its beginning
+BRIEFED = ("start", "prompt")  # kinds that the last briefing of a database stands in for
+OUT_OF_REACH = ("StorageError", "Busy")
 ANSWERED_ONLY = ("prompt", "action", "result", "failure", "subagent")  # kinds that start no background process
 
 
@@ -59,6 +61,7 @@ class Occasion:
         self.kind = AGENTS[agent].events[event]
         self.said = ""
         self.takes_longer = False  # than usual, with good reason
+        self._memory: EventMemory | None = None  # that a start or a prompt is answered from
         self._given: Mapping[str, Any] = {}
         self._start = allocate_lock()  # taken by the thread that starts the background process, and never released
 
@@ -80,7 +83,7 @@ class Occasion:
                 self._start_once({})
         except BaseException as error:  # the boundary of this thread: nothing may reach the agent
             try:
-                self.give_up(_named(error))
+                self.said = self.stand_in(_named(error), error)
             except OSError:  # no process can be started, so the failure is not logged; the answer stands
                 return
 
@@ -91,10 +94,22 @@ class Occasion:
             about = pointer(self.agent, self.event, self._given)
             start_later(about | {"failure": reason, "transcript": "", "cwd": ""})
 
-    def run_out_of_time(self, reason: str) -> None:
+    def run_out_of_time(self, reason: str) -> str:
         """Give up, unless there was no answer to wait for: at the end of a turn the background process runs by then."""
         if self.kind != "stop" or self.takes_longer or not self._start.locked():
-            self.give_up(reason)
+            return self.stand_in(reason)
+        return ""
+
+    def stand_in(self, reason: str, error: BaseException | None = None) -> str:
+        """Give up; return the last briefing of a database that cannot be reached, if there is one."""
+        found = None
+        if self._memory is not None:
+            if error is None or type(error).__name__ in OUT_OF_REACH:
+                found = self._memory.last_text()
+            else:
+                self._memory.forget_told(error)
+        self.give_up(f"{reason}; {TOLD_LAST} {found[1]}" if found else reason)
+        return answer_of(self.agent, self.event, found[0]) if found else ""
 
     def _start_once(self, more: "dict[str, Any]") -> bool:
         """Start the background process for this event. Return False if it was started before."""
@@ -122,14 +137,22 @@ class Occasion:
         words = self._words()
         if not words and self.kind != "start":
             return ""
+        return self._briefed(words)
+
+    def _briefed(self, words: str) -> str:
+        """Return the text for a start, a prompt, the task of a sub-agent or an error."""
         # OpenCode has no event at the start of a session that may be answered: its first prompt is one as well.
         is_first = self.kind == "prompt" and self._given.get("is_first") is True
         self.takes_longer = is_first
         with self._open() as memory:
             self.takes_longer = is_first or memory.is_in_database
+            self._memory = memory if self.kind in BRIEFED else None
             texts = [memory.text("start", "")] if is_first else []
             texts.append(memory.text(self.kind, words, self._command() if self.kind == "failure" else ""))
-            return answer_of(self.agent, self.event, "\n\n".join(filter(None, texts)))
+            said = "\n\n".join(filter(None, texts))
+            if self.kind in BRIEFED:
+                memory.note_told(said)
+            return answer_of(self.agent, self.event, said)
 
     def _words(self) -> str:
         """Return the words to search for: a person's prompt, the task of a sub-agent, the error of a tool."""

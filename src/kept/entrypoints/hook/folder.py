@@ -6,6 +6,7 @@
     <home>/hook/started/*       a mark for every background process that was started and is not done
     <home>/hook/asked/*         the sessions whose agent was asked to judge its findings (`stop`)
     <home>/hook/misnamed/*      calls of the program with an agent or an event that it does not know
+    <home>/hook/last/*          the last text that a project in a database told, for when it cannot be reached
     <home>/hook/recent/*          files and tasks of the last tool calls of a session (`work`)
 
 A pointer names agent, session, project and path of a transcript, and holds no word of it. `events` writes the marks,
@@ -24,9 +25,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kept.entrypoints.hook.agents import AGENTS
-from kept.entrypoints.hook.places import LATE, MISNAMED
+from kept.entrypoints.hook.places import LATE, MISNAMED, TOLD_LAST
 from kept.entrypoints.hook.work import FOLDER as WORK
 from kept.entrypoints.hook.work import KEPT_SECONDS as WORK_SECONDS
+from kept.memory.told import LAST_DAYS, LAST_FOLDER
 from kept.projects.files import make_private_directory, write_private_file
 
 DIED = "The background process ended before it was done"  # how the failure of such a process begins
@@ -67,6 +69,13 @@ def told_misses(misses: Sequence[Misses], during: str) -> list[str]:
     return [f"Out of time {times} {during}, so an agent was told nothing: {listed_misses(misses)}."] if misses else []
 
 
+def told_again(stand_ins: Sequence[str], during: str) -> list[str]:
+    """Return a line that says how often an old briefing was told, because a server could not be reached."""
+    times = "once" if len(stand_ins) == 1 else f"{len(stand_ins)} times"
+    why = f"The server could not be reached {times} {during}, so an agent was told the last briefing"
+    return [f"{why}, of {stand_ins[-1]}."] if stand_ins else []
+
+
 class HookFolder:
     """The files of the hooks in a home."""
 
@@ -79,6 +88,7 @@ class HookFolder:
         self.started = self.root / "started"
         self.misnamed = home / MISNAMED
         self.work = home / WORK
+        self.last = home / LAST_FOLDER
         self.lock = self.root / "spool.lock"
 
     def prepare(self) -> None:
@@ -108,12 +118,16 @@ class HookFolder:
         for entry in self.failures():
             known = AGENTS.get(str(entry.get("agent")))
             moment = MOMENTS.get(known.events.get(str(entry.get("event")), "") if known else "")
-            is_late = (
-                str(entry.get("failure")).startswith(LATE) and str(entry.get("at")) >= f"{since:%Y-%m-%dT%H:%M:%SZ}"
-            )
+            why = str(entry.get("failure"))
+            is_late = why.startswith(LATE) and TOLD_LAST not in why and _is_since(entry, since)
             if moment and is_late and session in (None, entry.get("session")):
                 found.setdefault(moment, []).append(str(entry.get("at")))
         return [Misses(moment, len(ats), max(ats)) for moment, ats in found.items()]
+
+    def stand_ins(self, since: datetime) -> list[str]:
+        """Return the dates of the briefings that were told again since then, because a server was out of reach."""
+        told = [str(entry.get("failure")) for entry in self.failures() if _is_since(entry, since)]
+        return [why.partition(TOLD_LAST)[2].strip() for why in told if TOLD_LAST in why]
 
     def misnamed_calls(self) -> list[tuple[str, str, datetime]]:
         """Return the calls of the program with an agent or an event that it does not know, and when they were last."""
@@ -180,6 +194,7 @@ class HookFolder:
             (self.asked, KEPT_DAYS * 86_400),
             (self.misnamed, KEPT_DAYS * 86_400),
             (self.work, WORK_SECONDS),
+            (self.last, LAST_DAYS * 86_400),
         ):
             for path in folder.glob("*"):
                 with suppress(OSError):
@@ -196,6 +211,10 @@ class HookFolder:
         if len(lines) > LOG_BYTES:
             lines = lines[len(lines) // 2 :].partition(b"\n")[2]
         write_private_file(self.log, lines + json.dumps(entry).encode() + b"\n")
+
+
+def _is_since(entry: Mapping[str, Any], since: datetime) -> bool:
+    return str(entry.get("at")) >= f"{since:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _is_running(number: int, begun_s: float) -> bool:

@@ -4,6 +4,7 @@ import os
 import sys
 
 LATE = "Not done within"  # how the failure of a hook begins that ran out of time
+TOLD_LAST = "told the last briefing, of"  # in the failure of a hook that could not reach a server, before a date
 MISNAMED = "hook/misnamed"  # in the home: a file for every agent or event that is not known
 
 TYPE_CHECKING = False

@@ -89,6 +89,7 @@ with _StandIns():
     import msgspec  # noqa: F401
 
 # Below the stand-ins, because each of these imports msgspec.
+from kept.errors import NotAllowed  # noqa: E402
 from kept.memory.opening import open as open_memory  # noqa: E402
 from kept.memory.opening import role_in, typed  # noqa: E402
 from kept.model import Actor  # noqa: E402
@@ -113,6 +114,7 @@ class EventMemory:
         self._memory = open_memory(
             project=project, actor=actor, settings={"auto_upkeep": False}, hosted=_has_package("mcp")
         )
+        self._last = self._memory.deliveries.last_told(os.environ.get("PGUSER", "")) if self.is_in_database else None
 
     def __enter__(self) -> "Self":
         return self
@@ -144,6 +146,22 @@ class EventMemory:
         if kind == "failure":
             return deliveries.for_error(words, listener, command)
         return deliveries.at_start(listener)
+
+    def note_told(self, text: str) -> None:
+        """Note the text of a database, for a time when it cannot be reached."""
+        if self._last is not None:
+            self._last.note(text, session_of(self._given))
+
+    def forget_told(self, error: BaseException) -> None:
+        """Remove the last text, if the role may no longer read it."""
+        if self._last is not None and isinstance(error, NotAllowed):
+            self._last.drop()
+
+    def last_text(self) -> "tuple[str, str] | None":
+        """Return the last text that this project's agents were told, and its date; None if this session has it."""
+        last = self._last if self._memory.settings.auto_briefing else None
+        found = last.text_for(session_of(self._given)) if last is not None else None
+        return None if found is None else (found[0], f"{found[1]:%Y-%m-%d %H:%M} UTC")
 
     def said_of_call(
         self, call: "ToolCall | None", error: str, command: str, *, is_before: bool, tells: bool

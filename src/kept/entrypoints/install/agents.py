@@ -165,10 +165,12 @@ def _claude_code(where: MachineFacts, scope: Scope) -> Files:
 def plugin_files(where: MachineFacts) -> dict[str, str]:
     """Return the files of the plugin for Claude Code: hooks, tools, slash commands, a skill, and a marketplace."""
     description = "Long-term memory for this project, shared by all agents on this machine."
-    about = {"name": where.name, "version": where.version, "description": description}
+    owner = {"name": "Kept"}
+    about = {"name": where.name, "version": where.version, "description": description, "author": owner}
     market = {
         "name": where.name,
-        "owner": {"name": "Kept"},
+        "description": description,
+        "owner": owner,
         "plugins": [{"name": where.name, "source": "./", "description": description}],
     }
     hooks = {event: [_group(where, "claude-code", event)] for event in _events("claude-code")}

@@ -30,6 +30,8 @@ from kept.errors import KeptError
 
 HOOK_SECONDS = 5.0
 SERVER_SECONDS = 20.0
+NO_ANSWER = f"no answer within {SERVER_SECONDS:.0f} seconds"
+MISSING = ("ModuleNotFoundError", "ImportError", "needs the package", "no such file")
 WAITS_HOURS = 1  # until a pointer in the spool counts as stuck
 SHOWN_FAILURES = 3
 ENOUGH_MS = 3_000  # for a hook on a machine that is always busy
@@ -144,11 +146,19 @@ def _programs(where: MachineFacts) -> Iterator[LinkCheck]:
         return
     reason = ask_server(where)
     if reason:
-        hint = f"Run `kept mcp` by hand to see why; `{install_line('agents')}` installs the packages it needs."
         message = f"The MCP server does not answer: {reason}."
-        yield LinkCheck(agent="", level="problem", check="server", message=message, hint=hint)
+        yield LinkCheck(agent="", level="problem", check="server", message=message, hint=_server_hint(reason))
     else:
         yield LinkCheck(agent="", level="ok", check="server")
+
+
+def _server_hint(reason: str) -> str:
+    """Return the next step after a fault of the server; installing is named only where something is missing."""
+    if reason == NO_ANSWER:
+        return "The machine may be busy: run `kept doctor` again later. If it stays so, run `kept mcp` by hand."
+    if any(sign in reason for sign in MISSING):
+        return f"Run: {install_line('agents')} && kept install"
+    return "Run `kept mcp` by hand to see why."
 
 
 def run_hook(where: MachineFacts) -> str:
@@ -196,7 +206,7 @@ def ask_server(where: MachineFacts) -> str:
     except OSError as error:
         return f"{where.kept}: {(error.strerror or str(error)).lower()}"
     if reply.result is None:
-        return reply.complaint or f"no answer within {SERVER_SECONDS:.0f} seconds"
+        return NO_ANSWER if reply.is_late else reply.complaint or "it ended without an answer"
     tools = reply.result.get("tools", ())
     return "" if len(tools) >= TOOLS else f"it offers {len(tools)} tools instead of {TOOLS}"
 

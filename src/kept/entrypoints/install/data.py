@@ -12,19 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kept.entrypoints.hook.folder import HookFolder
+from kept.entrypoints.http import keys, visits
 from kept.entrypoints.install import LEDGER, LOCK
 from kept.errors import InvalidInput, StorageError
 from kept.projects.files import shown
 from kept.projects.home import FOLDER_PATTERN, Home, SpaceFiles
 
-FILES = ("projects.json", "projects.lock", "config.toml", "tokens.json", "tokens.lock", LEDGER, LOCK)
+# Every file that Kept writes into the home itself; tests/cli/test_install.py looks at all that a real use leaves.
+SERVED = (keys.FILE, keys.LOCK, visits.FILE, visits.LOCK)
+FILES = ("projects.json", "projects.lock", "config.toml", *SERVED, LEDGER, LOCK)
 DRAFTS = re.compile(rf"projects\.json\.damaged-\d+|\.(?:{'|'.join(map(re.escape, FILES))})\.[0-9a-f]{{8}}\.tmp")
 
 
 def check_home(home: Home) -> None:
     """Raise InvalidInput if a folder is not a home of Kept, so that nothing in it may be deleted."""
     names = {path.name for path in _inside(home.root)}
-    rest = {HookFolder(home.root).root.name, "projects.lock", LOCK}  # files that hooks and commands make in a new home
+    rest = {HookFolder(home.root).root.name, "projects.lock", LOCK, *SERVED}  # that hooks, commands and servers make
     if names <= rest or _lists_projects(home.registry) or (home.root / LEDGER).is_file() or [*_spaces(home)]:
         return
     raise InvalidInput(

@@ -9,15 +9,19 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 from typing import Any, NamedTuple
 
 
 class Reply(NamedTuple):
-    """The result of the last request (None: no answer), and the last line that the program wrote as an error."""
+    """The result of the last request (None: no answer), and the last line that the program wrote as an error.
+
+    `is_late`: the program was ended because it took too long.
+    """
 
     result: dict[str, Any] | None
     complaint: str
+    is_late: bool = False
 
 
 def ask(
@@ -34,7 +38,13 @@ def ask(
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(command, cwd=cwd, env=dict(environ), stdin=pipe, stdout=pipe, stderr=errors) as program,
     ):
-        timer = Timer(seconds, program.kill)
+        late = Event()
+
+        def stop() -> None:
+            late.set()
+            program.kill()
+
+        timer = Timer(seconds, stop)
         timer.start()
         try:
             result = _last_result(program, requests)
@@ -42,7 +52,7 @@ def ask(
             timer.cancel()
             program.kill()
         errors.seek(0)
-        return Reply(result, last_line(errors.read()))
+        return Reply(result, last_line(errors.read()), is_late=result is None and late.is_set())
 
 
 def _last_result(program: "subprocess.Popen[bytes]", requests: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from kept.memory import verbs
 from kept.memory.brief import hit_line, memory_line, trust_mark
 from kept.memory.judge_lists import JudgeList, Judgement
 from kept.memory.reasons import why_nothing
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
 from kept.memory.verbs.declare import AnyVerb, Tool
 from kept.memory.verbs.remember import Remember
@@ -145,7 +145,7 @@ def _history(call: Call, events: Sequence[Event]) -> str:
     return "\n".join(lines)
 
 
-def _explained(_call: Call, explained: Explained) -> str:
+def _explained(_call: Call, explained: RecallReceipt) -> str:
     lines = [f"{explained.receipt}: {explained.kind} on {explained.at:%Y-%m-%d %H:%M} UTC"]
     for hit in explained.hits:
         sign = " + " if "#" in hit["ref"] else " × "  # the score of a message is a sum
