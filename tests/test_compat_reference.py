@@ -213,6 +213,60 @@ def test_the_errors_of_a_backend_are_memory_errors(tmp_path: Path) -> None:
         SQLiteBackend(tmp_path / "items.json")
 
 
+@pytest.mark.parametrize("name", ["sqlite", "json"])
+def test_items_whose_ids_hold_secrets_are_not_mixed_up(name: str, tmp_path: Path) -> None:
+    backend, ids = make(name, tmp_path), ["ann@example.org", "bob@example.org", "auth0|5f7c8ec7c33c6c004bbafe82"]
+    for item_id in ids:
+        backend.add(ContextItem(context_item_id=item_id, payload={"text": item_id[:3]}))
+    assert backend.count() == 3
+    for item_id in ids:
+        item = backend.get(item_id)
+        assert item is not None
+        assert item.payload == {"text": item_id[:3]}
+        assert backend.get(item.context_item_id) == item, "also by the id that it is stored under"
+        assert item_id not in repr(backend.list_all())
+    assert [backend.delete(item_id) for item_id in ids] == [True] * 3
+    assert backend.count() == 0
+
+
+@pytest.mark.parametrize("name", ["memory", "sqlite", "json"])
+@pytest.mark.parametrize("embedding", [[float("nan"), 1.0], [float("inf")], [None, 1.0], ["a", "b"]])
+def test_an_embedding_that_is_none_is_refused_and_ends_no_later_query(
+    name: str, embedding: Any, tmp_path: Path
+) -> None:
+    backend: Any = make(name, tmp_path)
+    backend.add(ContextItem(context_item_id="1", embedding=[1.0, 0.0]))
+    with pytest.raises(kept.InvalidInput, match="finite numbers"):
+        backend.add(ContextItem(context_item_id="2", embedding=embedding))
+    with pytest.raises(kept.InvalidInput, match="finite numbers"):
+        backend.query_semantic(embedding)
+    assert [item.context_item_id for item in backend.query_semantic([1, 0])] == ["1"]
+
+
+def test_backends_take_the_names_of_the_designs_arguments(tmp_path: Path) -> None:
+    assert SQLiteBackend(db_path=tmp_path / "items.db").count() == 0
+    assert JSONFileBackend(file_path=tmp_path / "items.json").count() == 0
+
+
+class OwnConfig:
+    """An agent's profile with the one field that the design names."""
+
+    context_policy = ContextPolicy(head_tail_preserve=1)
+
+
+class OwnRequest:
+    """A request with the one field that the design names."""
+
+    budget_tokens = 50
+
+
+def test_requests_tasks_and_profiles_of_other_classes_are_taken() -> None:
+    built = assembler_with("Use Fastify", "Use Postgres")
+    built.memory_config = OwnConfig()  # type: ignore[assignment]
+    package = built.build_context(Task("t1", {"project_id": "p"}), OwnRequest())  # type: ignore[arg-type]
+    assert sorted(item.payload["decision"] for item in package.items) == ["Use Fastify", "Use Postgres"]
+
+
 # D9, D12, D14
 
 

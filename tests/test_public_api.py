@@ -1,12 +1,14 @@
 """The public names are exactly `kept.__all__`, and the face of DESIGN's §16 is there."""
 
 import inspect
+import re
 import types
 from collections.abc import Iterator
 
 import pytest
 
 import kept
+from kept.memory import namespaces
 
 NAMESPACES = {
     "aliases": {"add", "remove", "list"},
@@ -19,6 +21,7 @@ NAMESPACES = {
         "for_prompt",
         "for_subagent",
         "is_attended",
+        "last_told",
         "on_compaction",
     },
     "files": {
@@ -59,6 +62,17 @@ NAMESPACES = {
         "scan",
     },
     "vectors": {"check", "off", "on", "status", "limits", "keep_up"},
+}
+HANDLES = {
+    "session": {
+        *("append", "checkpoint", "compact", "extend", "findings", "finish", "flush", "fork", "given", "has_ended"),
+        *("id", "info", "judge", "messages", "messages_for", "propose", "record", "remember", "turn", "window"),
+    },
+    "task": {
+        *("add_reasoning", "add_tool_output", "clear", "id", "info", "memories", "remember", "remembered"),
+        *("set_state", "stage_outputs", "state"),
+    },
+    "narrative": {"begin", "end", "id", "memories", "remember"},
 }
 
 
@@ -112,6 +126,35 @@ def test_a_namespace_has_the_promised_names(memory: kept.Kept, namespace: str, n
     assert set(public_names(getattr(memory, namespace))) == names
 
 
+@pytest.mark.parametrize(("verb", "names"), HANDLES.items())
+def test_a_handle_has_the_promised_names_and_no_internals(memory: kept.Kept, verb: str, names: set[str]) -> None:
+    handle = getattr(memory, verb)("deploys")
+    verbs = {name for name in public_names(handle) if name[0] != "a" or name[1:] not in names}
+    assert verbs == names
+    assert type(handle) is getattr(kept, verb.capitalize()), "the type of the handle is exported under its name"
+    for name in public_names(handle):
+        assert name == "id" or inspect.getdoc(inspect.getattr_static(type(handle), name)), name
+
+
+def answers(holder: type) -> Iterator[str]:
+    """Return the names in the types of the answers of all public methods."""
+    for name, member in vars(holder).items():
+        method = member.fget if isinstance(member, property) else member
+        if not name.startswith("_") and inspect.isfunction(method):
+            yield from re.findall(r"[A-Z]\w+", str(method.__annotations__.get("return", "")))
+
+
+def test_no_type_of_an_answer_is_named_by_a_participle() -> None:
+    """`Recalled` and `Redacted` are in the design; a result is a report, a record or a thing."""
+    holders = [kept.Kept, kept.Pool, kept.Session, kept.Task, kept.Narrative]
+    holders += [
+        one for one in vars(namespaces).values() if inspect.isclass(one) and one.__module__ == namespaces.__name__
+    ]
+    named = {name for holder in holders for name in answers(holder)}
+    assert {"ImportReport", "RecallReceipt", "SyncReport"} <= named
+    assert {name for name in named if re.search(r"(ed|In|Up|Out|Done|Said|Told)$", name)} == {"Recalled"}
+
+
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
@@ -159,5 +202,5 @@ def test_redact_is_for_everybodys_text() -> None:
 def test_every_error_has_one_root() -> None:
     errors = [getattr(kept, name) for name in kept.__all__ if isinstance(getattr(kept, name), type)]
     ours = [error for error in errors if issubclass(error, Exception)]
-    assert len(ours) == 9
+    assert len(ours) == 10
     assert all(issubclass(error, kept.KeptError) for error in ours)

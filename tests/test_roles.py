@@ -41,18 +41,16 @@ CALLS: dict[str, list[list[str]]] = {
     "briefing": [["canary"]],
     "share": [["canary", "--to", "x", "--action", "y"]],
     "list": [[], ["--json"]],
+    "find": [["canary"], ["canary", "--json"]],
     "show": [["1"]],
     "history": [[], ["1"]],
     "status": [[]],
     "replay": [[]],
     "failure": [["add", "Planted error", "by a role"], ["list"]],
-    "paused": [[]],
     "propose": [["Planted by a role"]],
     "clear-global": [["--yes"]],
-    "reinforce": [["1"]],
-    "demote": [["1"]],
-    "revise": [["1", "Planted by a role"]],
-    "edit": [["1", "--tag", "planted"]],
+    "rate": [["1", "+"], ["1", "-"]],
+    "edit": [["1", "Planted by a role"], ["1", "--tag", "planted"]],
     "pin": [["1"]],
     "unpin": [["1"]],
     "forget": [["1"]],
@@ -62,15 +60,12 @@ CALLS: dict[str, list[list[str]]] = {
     "task": [["list"], ["add", "planted"], ["show", "TASK-001"], ["clear", "TASK-001"]],
     "promote": [["1", "--yes"]],
     "narrative": [["begin", "planted"], ["list"], ["end"]],
-    "conflicts": [[]],
-    "resolve": [["c1", "--keep", "1"]],
     "alias": [["add", "planted", "x"], ["list"]],
-    "scan": [[]],
-    "allow": [["planted-value", "--yes"]],
+    "secrets": [["scan"], ["allow", "planted-value", "--yes"]],
     "guard": [["1", "tell", "--yes"]],
-    "off": [[]],
-    "on": [[]],
-    "review": [[]],
+    "pause": [[]],
+    "resume": [[]],
+    "review": [[], ["conflicts"], ["resolve", "c1", "--keep", "1"]],
     "judge": [[], ["--list"], ["--keep", "1"]],
     "files": [["status"], ["sync"]],
     "team": [["status"], ["share", "1"], ["push"], ["pull"]],
@@ -79,12 +74,16 @@ CALLS: dict[str, list[list[str]]] = {
     "session": [["list"], ["search", "canary"], ["show", "x"]],
     "slash": [["/remember planted by a role"], ["/memory search canary"]],
     "import": [["claude-code"]],
-    "export": [["out.jsonl"]],
-    "merge": [["out.jsonl"]],
-    "move": [["--to", "moved.db"]],
-    "database": [["status", "postgresql://127.0.0.1:1/none"], ["grant", "x", "postgresql://127.0.0.1:1/none"]],
+    "export": [["out.jsonl", "--yes"]],
+    "store": [
+        ["backup", "backup.db"],
+        ["restore", "backup.db", "--yes"],
+        ["merge", "out.jsonl"],
+        ["move", "--to", "moved.db"],
+        ["database", "status", "postgresql://127.0.0.1:1/none"],
+        ["database", "grant", "x", "postgresql://127.0.0.1:1/none"],
+    ],
     "upkeep": [[]],
-    "backup": [["backup.db"]],
     "doctor": [[], ["--fix"]],
     "install": [["claude-code", "--yes"]],
     "uninstall": [["--data", "--yes"]],
@@ -210,8 +209,8 @@ def served(folder: Path, *options: str) -> Iterator[tuple[str, str]]:
     process = subprocess.Popen(command, cwd=folder / "project", env=environment, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
-        said = process.stdout.readline() + process.stdout.readline()
-        key = re.search(r"with this key: (\S+)", said.decode())
+        said = b"".join(process.stdout.readline() for _ in range(3))
+        key = re.search(r"with this key:\n(\S+)\n", said.decode())
         assert key is not None
         address = f"http://127.0.0.1:{port}"
         until = time.monotonic() + 60

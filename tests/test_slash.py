@@ -350,3 +350,10 @@ def test_proposals_are_listed_as_a_person_reads_them(memory: kept.Kept) -> None:
     assert "1. agent:" in shown
     assert "orders_view" in shown
     assert shown.endswith("`kept judge` decides which of them are kept.")
+
+
+def test_words_of_a_summary_do_not_make_a_pin_or_a_forget_ambiguous(memory: kept.Kept) -> None:
+    memory.remember("The staging cluster is called Harbor", kind="summary")
+    memory.remember("Restart Harbor with make up")
+    assert say(memory, "/pin harbor").startswith("Pinned: [id:2]")
+    assert say(memory, "/forget harbor").startswith("Forgotten: [id:2]")

@@ -28,7 +28,7 @@ from kept.memory.verbs.arguments import Argument, arguments_of, wire_arguments
 from kept.memory.verbs.declare import DOORS, WHO, AnyVerb, NotHere, Tool
 
 VERBS = {verb.name: verb for verb in all_verbs()}
-HANDLES = {"session()": sessions.OpenSession, "task()": tasks.OpenTask, "narrative()": narratives.Narrative}
+HANDLES = {"session()": sessions.Session, "task()": tasks.Task, "narrative()": narratives.Narrative}
 HANDLED = {"session()": {"session"}, "task()": {"task"}, "narrative()": {"id", "of"}}
 
 # A method that takes one thing where the request has a field for each form of it, for doors that only have text.
@@ -145,7 +145,7 @@ def test_every_argument_that_no_command_has_says_why() -> None:
         ("briefing", "--remaining-tokens, --remaining TOKENS"),
         ("share", "--budget-tokens, --budget TOKENS"),
         ("share", "--project-context, --context TEXT"),
-        ("conflicts", "--resolved, --all"),
+        ("review conflicts", "--resolved, --all"),
         ("review", "--decision, --apply DECISION"),
         ("task list", "--archived, --all"),
     ],
@@ -245,3 +245,11 @@ def test_the_usual_tools_are_all_in_the_topics_with_which_a_server_starts() -> N
     cold = {"kept.writing.extraction", "kept.memory.erase", "kept.memory.library", "kept.memory.sessions"}
     assert cold.isdisjoint(loaded)
     assert len(loaded) <= 125
+
+
+@pytest.mark.parametrize("name", ["remember", "recall", "list"])
+def test_data_goes_through_every_door_that_is_derived(name: str) -> None:
+    [data] = [one for one in wire_arguments(VERBS[name].request) if one.name == "data"]
+    assert data.form == "object"
+    assert data.metavar == "NAME=VALUE"
+    assert "--data NAME=VALUE" in help_of(str(VERBS[name].cli))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Corrupt,
         InvalidInput,
         KeptError,
+        MovedAway,
         NotAllowed,
         NotFound,
         SchemaTooNew,
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
         StorageError,
     )
     from kept.memory import Kept
+    from kept.memory.narratives import Narrative
     from kept.memory.opening import open
     from kept.memory.pool import Pool
+    from kept.memory.receipts import RecallReceipt
+    from kept.memory.sessions import Session
+    from kept.memory.tasks import Task
     from kept.model import (
         Actor,
         Alias,
@@ -38,10 +43,10 @@ if TYPE_CHECKING:
         Message,
         Recalled,
         Receipt,
-        Session,
+        SessionRecord,
         Signal,
         Source,
-        Task,
+        TaskRecord,
     )
     from kept.settings import Settings
     from kept.writing.redact import redact
@@ -49,12 +54,17 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _HOMES = {
-        "errors": "Busy Corrupt InvalidInput KeptError NotAllowed NotFound SchemaTooNew SettingsError StorageError",
+        "errors": "Busy Corrupt InvalidInput KeptError MovedAway NotAllowed NotFound SchemaTooNew SettingsError "
+        "StorageError",
         "memory": "Kept",
+        "memory.narratives": "Narrative",
         "memory.opening": "open",
         "memory.pool": "Pool",
-        "model": "Actor Alias Briefing Conflict Draft Event Hit Memory Message Recalled Receipt Session Signal Source "
-        "Task",
+        "memory.receipts": "RecallReceipt",
+        "memory.sessions": "Session",
+        "memory.tasks": "Task",
+        "model": "Actor Alias Briefing Conflict Draft Event Hit Memory Message Recalled Receipt SessionRecord Signal "
+        "Source TaskRecord",
         "settings": "Settings",
         "writing.redact": "redact",
     }
@@ -94,19 +104,24 @@ __all__ = [
     "KeptError",
     "Memory",
     "Message",
+    "MovedAway",
+    "Narrative",
     "NotAllowed",
     "NotFound",
     "Pool",
+    "RecallReceipt",
     "Recalled",
     "Receipt",
     "SchemaTooNew",
     "Session",
+    "SessionRecord",
     "Settings",
     "SettingsError",
     "Signal",
     "Source",
     "StorageError",
     "Task",
+    "TaskRecord",
     "open",
     "redact",
 ]

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 NAME = "kept-memory"
-VERSION = "0.2.0"  # the build reads it from here
+VERSION = "0.3.0"  # the build reads it from here
 
 
 def install_line(extra: str = "", *options: str) -> str:
@@ -32,6 +32,24 @@ def install_line(extra: str = "", *options: str) -> str:
     else:
         target = f"{NAME}{wanted}"
     return " ".join(["pip", "install", *options, _quoted(target)])
+
+
+def is_own_checkout(folder: Path) -> bool:
+    """Return True if a folder is in a checkout of Kept, however the program that runs was installed."""
+    place = folder.resolve()
+    roots = (one for one in (place, *place.parents) if (one / "pyproject.toml").is_file() or (one / ".git").exists())
+    root = next(roots, None)
+    return root is not None and _names_kept(root / "pyproject.toml")
+
+
+def _names_kept(pyproject: Path) -> bool:
+    """Return True if a file is the pyproject.toml of Kept, by the name of its project."""
+    try:
+        lines = pyproject.read_text(encoding="utf-8").splitlines() if pyproject.is_file() else []
+    except (OSError, UnicodeDecodeError):
+        return False
+    # Not by tomllib, which takes longer to load than the file to read.
+    return f'name = "{NAME}"' in lines
 
 
 def _quoted(word: str) -> str:

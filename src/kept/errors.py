@@ -3,6 +3,7 @@
     KeptError
     ├── NotFound          there is no memory, project, event or session of that name
     ├── NotAllowed        the actor may not do it, a person must agree, or it can't be undone
+    │   └── MovedAway     the space was moved to another place, and is written there only
     ├── InvalidInput      the value can't be stored or searched; nothing was changed
     ├── SettingsError     a setting is unknown, malformed or out of range
     └── StorageError      the store failed
@@ -26,6 +27,12 @@ def clean_messages_with(rule: Callable[[str], str]) -> None:
     _clean = rule
 
 
+def expect(is_right: bool, name: str, wanted: str, given: object, *, hint: str = "") -> None:
+    """Raise InvalidInput for an argument of another type than the one that is wanted."""
+    if not is_right:
+        raise InvalidInput(f"{name} must be {wanted}, not {type(given).__name__}.", hint=hint)
+
+
 class KeptError(Exception):
     """The root: `except kept.KeptError` catches everything that Kept raises on purpose."""
 
@@ -44,6 +51,12 @@ class NotFound(KeptError):
 
 class NotAllowed(KeptError):
     """The actor may not do this, or a person must agree first."""
+
+
+class MovedAway(NotAllowed):
+    """The space was moved to another place (`to`), and is written there only."""
+
+    space = to = ""
 
 
 class InvalidInput(KeptError):

@@ -76,7 +76,7 @@ def parse_conflict_ref(ref: int | str) -> int:
     match = _CONFLICT.fullmatch(text if text[:1] in "cC" else f"c{text}")
     if not match or not 0 < int(match[1]) <= MAX_ID:
         raise InvalidInput(
-            f"{_short(ref)} is not a conflict ref.", hint="It looks like c7. `kept conflicts` shows them."
+            f"{_short(ref)} is not a conflict ref.", hint="It looks like c7. `kept review conflicts` shows them."
         )
     return int(match[1])
 

@@ -26,8 +26,8 @@ from kept.model import (
     Pause,
     Record,
     Rejection,
-    Session,
-    Task,
+    SessionRecord,
+    TaskRecord,
     replace,
 )
 from kept.ports import Stamp
@@ -292,7 +292,7 @@ def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
 
 def _is_more_than_a_mark(event: Event) -> bool:
     is_empty = event.changed is not None and event.changed.keys() <= {"updated_at"} and event.action != IMPORT
-    return not (is_empty or noun_of(event) is Session) or event.action == "erase"
+    return not (is_empty or noun_of(event) is SessionRecord) or event.action == "erase"
 
 
 class Revert(msgspec.Struct, frozen=True):
@@ -361,7 +361,8 @@ def _before(event: Event, record: Record | None, later: Sequence[Event], at: dat
     if is_removal:  # bring it back under its old id
         return msgspec.convert({name: old for name, (old, _) in changed.items()}, noun_of(event))
     if record is None:
-        raise NotAllowed(f"{call} cannot be undone: {event.subject} no longer exists.")
+        ended = "the pause has already ended" if noun_of(event) is Pause else f"{event.subject} no longer exists"
+        raise NotAllowed(f"{call} cannot be undone: {ended}.")
     if "id" in changed or event.action == IMPORT:
         return _unborn(record, at)
     return _put_back(event, record, later, call)
@@ -403,7 +404,7 @@ def _unborn(record: Record, at: datetime) -> Record | None:
 
 def noun_of(event: Event) -> type[Record]:
     """What the event is about, told by its subject."""
-    for noun in (Alias, Session, Task, Pause, Allowance, CallGuard, Rejection):
+    for noun in (Alias, SessionRecord, TaskRecord, Pause, Allowance, CallGuard, Rejection):
         if event.subject.startswith(f"{noun.noun}:"):
             return noun
     return Conflict if event.subject.startswith("c") and event.subject[1:].isdigit() else Memory

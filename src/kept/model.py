@@ -291,7 +291,7 @@ class Alias(Record, frozen=True, kw_only=True):
     expands_to: tuple[str, ...]
 
 
-class Session(Record, frozen=True, kw_only=True):
+class SessionRecord(Record, frozen=True, kw_only=True):
     """A conversation. Messages are only added to it; these are its marks.
 
     `checked` is the number of the last message that was searched for findings, `flushed` of the last message before
@@ -319,7 +319,7 @@ class Session(Record, frozen=True, kw_only=True):
     packed_at: datetime | None = None
 
 
-class Task(Record, frozen=True, kw_only=True):
+class TaskRecord(Record, frozen=True, kw_only=True):
     """A piece of work. It ends `done`, `failed` or `cancelled`; `blocked_by` names the tasks it waits for."""
 
     noun: ClassVar[str] = "task"
@@ -394,7 +394,16 @@ class Rejection(Record, frozen=True, kw_only=True):
 
 
 # Every noun but Memory: few enough to read all of them at once.
-SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance, CallGuard, Rejection)
+SMALL_NOUNS: tuple[type[Record], ...] = (
+    Conflict,
+    Alias,
+    SessionRecord,
+    TaskRecord,
+    Pause,
+    Allowance,
+    CallGuard,
+    Rejection,
+)
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
 
@@ -430,12 +439,21 @@ class Actor(Struct, frozen=True, kw_only=True):
     project: str | None = None
     name: str = "agent"
 
+    def __post_init__(self) -> None:
+        if self.role not in get_args(Role):
+            raise InvalidInput(
+                f"Unknown role {str(self.role)[:40]!r}.", hint=f"Choose one of {', '.join(get_args(Role))}."
+            )
+
 
 class Redaction(Struct, frozen=True, kw_only=True):
     """How many secrets of a kind were taken out of a draft. Never the secret."""
 
     kind: str
     count: int
+
+
+KEY_TAKEN = "key_taken"  # why a draft was refused whose key another text has
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
@@ -452,6 +470,11 @@ class Receipt(Struct, frozen=True, kw_only=True):
     superseded: tuple[str, ...] = ()  # refs of the memories that it replaced
     repeats: str | None = None  # the uid of the memory that says the same, if it was refused as an echo
     found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
+
+    @property
+    def is_known(self) -> bool:
+        """Return True if the statement, or its key, was there before, so that no memory was added."""
+        return self.outcome == "strengthened" or self.reason in ("already_stored", KEY_TAKEN)
 
     def __repr__(self) -> str:
         why = ": ".join(filter(None, (self.reason, self.message)))
@@ -568,7 +591,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """
 
     memory: Memory
-    why: str
+    reason: str
     is_unjudged: bool = False
     note: str = ""
     branch: str = ""
@@ -579,7 +602,7 @@ class Entry(Struct, frozen=True, kw_only=True):
         return self.memory.ref
 
 
-class LeftOut(Struct, frozen=True, kw_only=True):
+class Omission(Struct, frozen=True, kw_only=True):
     """A memory that could have been in a briefing, and why it is not."""
 
     ref: str
@@ -609,7 +632,7 @@ class Briefing(Struct, frozen=True, kw_only=True):
     budget: int = 0
     tokens: int = 0
     sections: tuple[Section, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[Omission, ...] = ()
     error: str | None = None
     receipt: str | None = None
 
@@ -633,6 +656,26 @@ class Signal(Struct, frozen=True, kw_only=True):
 
 
 Name = str | PurePath
+
+
+AnyRef = int | str | Memory | Hit  # a memory, wherever a ref is taken
+
+
+def as_ref(named: AnyRef) -> int | str:
+    """Return a ref that was given as such, or as the memory or hit that it names."""
+    memory = named.memory if isinstance(named, Hit) else named
+    return memory.uid if isinstance(memory, Memory) else memory
+
+
+def as_refs(given: AnyRef | Iterable[AnyRef], name: str) -> tuple[str, ...]:
+    """Return one ref or several as a tuple of strings. Raises InvalidInput for anything else."""
+    is_one = isinstance(given, int | str | Memory | Hit) and not isinstance(given, bool)
+    if not is_one and (isinstance(given, bytes | Mapping) or not isinstance(given, Iterable)):
+        raise InvalidInput(
+            f"{name} must be a list of refs, not {type(given).__name__}.",
+            hint='Give refs like 42 and "g7", or memories.',
+        )
+    return tuple(str(as_ref(one)) for one in ((given,) if is_one else given))  # type: ignore[union-attr,arg-type]
 
 
 def several(names: Name | Iterable[Name] | None) -> tuple[str, ...]:

@@ -10,25 +10,41 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from msgspec import Struct
 
-from kept.model import Event, Memory, Message, Record, Scope, Session, Status, Tier, Trust
+from kept.model import Event, Memory, Message, Record, Scope, SessionRecord, Status, Tier, Trust
 
 Shelf = Literal["live", "archive", "forgotten", "any"]
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
+
 SavedNote = tuple[int, datetime, dict[str, Any]]  # of a receipt: its number, when, and its content
 
 
+class EventHead(NamedTuple):
+    """An event without its payload and seals: enough to list it."""
+
+    seq: int
+    group: str
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+
+
 class Stamp(Struct, frozen=True, kw_only=True):
-    """The actor, time and group of a change: the same for every event of one facade call."""
+    """The actor, time and group of a change: the same for every event of one facade call.
+
+    `passes_fence`: it may change a space that was moved away, or is not whole yet; for moves and erasures.
+    """
 
     group: str
     at: datetime
     actor: str
     undoes: str | None = None
+    passes_fence: bool = False
 
 
 class Where(Struct, frozen=True, kw_only=True):
@@ -179,7 +195,7 @@ class Scrubbed(Struct, frozen=True, kw_only=True):
     elsewhere: tuple[str, ...] = ()  # backups that a person asked for and that Kept could not clean
 
 
-class BackedUp(Struct, frozen=True, kw_only=True):
+class BackupReport(Struct, frozen=True, kw_only=True):
     """The content of a backup, counted in the backup itself."""
 
     path: str
@@ -188,7 +204,7 @@ class BackedUp(Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Restored(Struct, frozen=True, kw_only=True):
+class RestoreReport(Struct, frozen=True, kw_only=True):
     """The result of a restore, and the file that keeps the previous state."""
 
     memories: int
@@ -218,7 +234,7 @@ class FoundMessage(Struct, frozen=True):
 class Messages(Protocol):
     """Reading conversations: messages in their order, and searching them."""
 
-    def session(self, name: str) -> Session | None:
+    def session(self, name: str) -> SessionRecord | None:
         """The session of that name, or None."""
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
@@ -349,6 +365,9 @@ class Reader(Messages, VectorReader, Protocol):
     def receipts_of(self, session: str | None, *, limit: int) -> list[SavedNote]:
         """The receipts of what a session was given without asking, newest first; None: all receipts."""
 
+    def sessions_told(self, *, limit: int) -> list[str]:
+        """Return the sessions that were given something without asking, the last one first."""
+
     def events(
         self,
         *,
@@ -363,6 +382,11 @@ class Reader(Messages, VectorReader, Protocol):
 
         `later_than`: only events whose time is after this moment, wherever they stand in the journal.
         """
+
+    def event_heads(
+        self, *, after: int = 0, later_than: datetime | None = None, limit: int | None = None
+    ) -> list[EventHead]:
+        """Return events of the journal in order without their payloads, and without comparing them with their seals."""
 
     def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
         """The events after that number, counted: the hour in which they fell, actor, action, how many."""
@@ -436,8 +460,8 @@ class Transaction(Reader, Protocol):
         Returns how many there were.
         """
 
-    def erase_receipts(self) -> None:
-        """Erase all receipts of recalls: the words of a question may be those of what is erased."""
+    def erase_receipts(self, numbers: Collection[int] | None = None) -> None:
+        """Erase these receipts of recalls, by default all: the words of a question may be those of what is erased."""
 
     def bury(self, names: Sequence[str]) -> None:
         """Keep keyed marks of these fingerprints, or of other names of what was erased, for `is_erased`."""
@@ -514,8 +538,12 @@ class Storage(Protocol):
     def making_room(self) -> AbstractContextManager[None]:
         """Give the space held in reserve to files beside the store, which must lose erased text on a full disk."""
 
-    def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
-        """Note usage without waiting. None when another writer is active; the caller then skips it."""
+    def bookkeeping(self, *, passes_fence: bool = False) -> AbstractContextManager[Bookkeeping | None]:
+        """Note usage without waiting. None when another writer is active; the caller then skips it.
+
+        None as well in a space that is being moved here, unless it `passes_fence`: notes of readers would differ from
+        those that the move carries over.
+        """
 
     def lease(self, name: str, *, wait_s: float = 0.0) -> AbstractContextManager[bool]:
         """A lease on work for one process at a time: True if it is ours, False if another keeps it for `wait_s`.
@@ -560,10 +588,10 @@ class FileStorage(Scrubbing, Protocol):
     Optional: `kept.storage.as_file` asks for it. A database server has its own ways to do these things.
     """
 
-    def back_up(self, target: Path) -> BackedUp:
+    def back_up(self, target: Path) -> BackupReport:
         """Write a checked copy of this moment to a new file, while others read and write. Never overwrites one."""
 
-    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> RestoreReport:
         """Restore a backup. The previous state is kept as a file, and erased memories stay erased.
 
         Raises NotAllowed when the storage has changed since the backup was made, unless `overwrite_newer`.

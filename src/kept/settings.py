@@ -11,6 +11,7 @@ Rule: a `Settings` that exists is valid, and an error names where the wrong valu
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import PurePath
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, get_args, get_origin
 
@@ -61,7 +62,8 @@ def _text(fits: Callable[[str], bool], words: str, max_length: int = 200) -> Met
 
 
 _PrintableName = Annotated[str, _text(str.isprintable, "a printable name of at most 200 characters")]
-_ModelName = Annotated[str, _text(str.isprintable, "all-MiniLM-L6-v2, or the absolute path of a folder", 1_000)]
+VECTOR_MODEL = "all-MiniLM-L6-v2"  # the one that Kept brings along
+_ModelName = Annotated[str, _text(str.isprintable, f"{VECTOR_MODEL}, or the absolute path of a folder", 1_000)]
 _CronLine = Annotated[str, _text(_is_cron_line, "a cron line of five fields, such as 0 4 * * *")]
 _MarkdownPath = Annotated[str, _text(_is_markdown_path, "a relative path that ends in .md and stays in its folder")]
 _FolderPath = Annotated[str, _text(_is_folder_path, "a relative path of a folder, such as sessions")]
@@ -333,6 +335,17 @@ def resolve(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Resolved:
     for name in filter(is_table, values):  # tables are complete only after the last layer
         values[name] = _complete(name, values[name], last[name])
     return Resolved(settings=Settings(**values), set_by=set_by)
+
+
+def check_new(name: str, text: str) -> None:
+    """Raise SettingsError for a vector model that Kept does not know: a person is setting it now.
+
+    `resolve` accepts it, because a file from an older version must not keep a memory from opening.
+    """
+    is_path = PurePath(text).is_absolute() or text.startswith("~")
+    if name == "vector_model" and text not in ("none", VECTOR_MODEL) and not is_path:
+        hint = "The known models are that one, and folders with model.onnx and tokenizer.json."
+        raise SettingsError(f"vector_model must be {field_named(name).allowed}, not {shown(text)}.", hint=hint)
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

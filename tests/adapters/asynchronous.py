@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kept.memory.context import Context
-from kept.memory.sessions import OpenSession
+from kept.memory.session_log import SessionLog
 
 Call = Callable[[], Awaitable[Any]]
 
@@ -27,7 +27,7 @@ def slow_down(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         return slow
 
     monkeypatch.setattr(Context, "write", slowed(Context.write))
-    monkeypatch.setattr(OpenSession, "take_in", slowed(OpenSession.take_in))
+    monkeypatch.setattr(SessionLog, "take_in", slowed(SessionLog.take_in))
     return begun
 
 

@@ -60,6 +60,17 @@ def test_nobody_else_finds_it(other: dict[str, str]) -> None:
     assert found(service, "salary", **other) == []
 
 
+def test_users_with_ids_that_are_redacted_find_their_own() -> None:
+    service = KeptMemoryService(kept.open(":memory:"))
+    anna, ben = ("auth0|5f7c8ec7c33c6c004bbafe82", "ben@example.org")
+    for user, word in ((anna, "heron"), (ben, "stork")):
+        asyncio.run(service.add_session_to_memory(session(event("e1", f"The code word is {word}"), user=user)))
+    assert [one.content.parts[0].text for one in found(service, "code word", user_id=anna)] == [
+        "The code word is heron"
+    ]
+    assert [one.content.parts[0].text for one in found(service, "code word", user_id=ben)] == ["The code word is stork"]
+
+
 def test_names_with_slashes_are_not_mixed_up() -> None:
     service = KeptMemoryService(kept.open(":memory:"))
     entry = MemoryEntry(id="x", content=content("The code word is heron"))

@@ -1,6 +1,7 @@
 """The LangGraph adapter means what LangGraph's own store means, survives the process, and never blocks the loop."""
 
 import asyncio
+import runpy
 import subprocess
 import sys
 import threading
@@ -154,6 +155,18 @@ def test_a_query_finds_by_words_with_scores_and_within_the_namespace() -> None:
     assert [item.key for item in found] == ["1"]
     assert found[0].score is not None
     assert found[0].score > 0
+
+
+def test_a_search_has_the_floor_of_recall_and_scores_from_0_to_1() -> None:
+    store = KeptStore(kept.open(":memory:"))
+    store.put(("users", "anna"), "1", {"text": "My sister plays the cello in an orchestra"})
+    store.put(("users", "anna"), "2", {"text": "My bicycle is locked with a red chain"})
+    store.put(("users", "anna"), "3", {"text": "The dentist has moved to the harbour"})
+    assert store.search(("users",), query="What is my salary?") == []
+    [found] = store.search(("users",), query="Which lock is on my bicycle?")
+    assert (found.key, 0 < (found.score or 0) <= 1) == ("2", True)
+    with pytest.raises(kept.InvalidInput, match=r"value must be a dictionary, .* not str"):
+        store.put(("users", "anna"), "4", "text")  # type: ignore[arg-type]
 
 
 def test_what_is_stored_is_a_memory_that_other_agents_recall_and_a_person_can_undo() -> None:
@@ -351,3 +364,8 @@ def test_items_of_kept_0_2_are_found_under_their_own_name_and_no_other(old: Any,
         assert store.batch([GetOp(*old)])[0].value == {"text": "newer"}
         store.batch([PutOp(*old, None)])
         assert store.batch([GetOp(*old)]) == [None]
+
+
+def test_the_example_of_an_agent_answers_from_the_store(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "langgraph_agent.py"), run_name="__main__")
+    assert capsys.readouterr().out == "Anna likes spicy ramen\n"

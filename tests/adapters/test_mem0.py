@@ -11,6 +11,7 @@ import pytest
 
 import kept
 from kept.adapters.mem0 import AsyncMemory, Memory
+from kept.memory.documents import storable_id
 from tests.adapters.asynchronous import at_once, cancel_when, slow_down, ticks_during
 from tests.adapters.page import run_page
 from tests.builders import FakeClock
@@ -57,6 +58,32 @@ def test_users_agents_and_runs_see_only_their_own(memory: Memory) -> None:
     memory.delete_all(user_id="anna")
     assert memory.get_all(filters={"user_id": "anna"})["results"] == []
     assert texts(memory.get_all(filters={"run_id": "r1"})) == ["I like green tea."]
+
+
+@pytest.mark.parametrize("name", ["user_id", "agent_id", "run_id"])
+@pytest.mark.parametrize(
+    ("anna", "ben"),
+    [
+        ("anna@example.org", "ben@example.org"),
+        ("auth0|5f7c8ec7c33c6c004bbafe82", "auth0|5f7c8ec7c33c6c004bbafe83"),
+        ("anna@example.org", storable_id("anna@example.org")),
+    ],
+)
+def test_an_id_that_is_redacted_finds_its_own_memories_and_no_other(
+    memory: Memory, name: str, anna: str, ben: str
+) -> None:
+    memory.add("I like green tea.", **{name: anna})
+    memory.add("I like black tea.", **{name: ben})
+    assert texts(memory.add("I like green tea.", **{name: anna})) == [], "said before"
+    for filters in ({name: anna}, {name: f" {anna} "}):
+        [found] = memory.get_all(filters=filters)["results"]
+        assert (found["memory"], found[name]) == ("I like green tea.", anna)
+    [hit] = memory.search("tea", **{name: ben})["results"]
+    assert (hit["memory"], hit[name]) == ("I like black tea.", ben)
+    assert not [line for line in memory.kept.store.export_lines() if b"anna@" in line or b"5f7c8ec7" in line]
+    memory.delete_all(**{name: anna})
+    assert memory.get_all(filters={name: anna}) == {"results": []}
+    assert texts(memory.get_all(filters={name: ben})) == ["I like black tea."]
 
 
 def test_nobodys_memory_is_refused(memory: Memory) -> None:

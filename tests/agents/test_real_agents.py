@@ -9,15 +9,17 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agents import programs
-from tests.agents.boxes import CALLS, NAMES, SHELLS, WRITERS, Agent, Box, Screen
+from tests.agents.boxes import BIN, CALLS, NAMES, SHELLS, WRITERS, Agent, Box, Screen
 from tests.agents.scripted_model import Json, ScriptedModel, script_of
 
+ROOT = Path(__file__).parents[2]
 WANTED = [name for name in os.environ.get("KEPT_AGENTS", "").split(",") if name]
 WITH_HOOKS = ("claude", "codex", "gemini", "qwen", "copilot", "opencode")
 DECISION = "We decided to use the zebrafish queue for outgoing mail, because the old one lost messages."
@@ -77,6 +79,23 @@ def test_a_second_session_knows_what_the_first_decided(name: str, box: Box) -> N
     assert "zebrafish" in json.dumps(asked[0]), "what was decided is in the first request of the next session"
     unrelated = agent.turn("What is the capital of France?")
     assert prompt_block(unrelated[0]).count("zebrafish") <= 1, "and an unrelated prompt adds nothing to it"
+
+
+@pytest.mark.parametrize("name", each(("claude",)))
+def test_the_plugin_of_the_repository_remembers_without_kept_install(name: str, box: Box) -> None:
+    agent = box.prepare(name)
+    for program in ("kept", "kept-hook"):  # the plugin finds them on the PATH
+        (box.root / "bin" / program).symlink_to(BIN / program)
+    copied = box.root / "repository"
+    for folder in (".claude-plugin", "plugin"):
+        shutil.copytree(ROOT / folder, copied / folder)
+    claude = str(box.root / "bin" / name)
+    agent.run([claude, "plugin", "validate", str(copied)], said="Validation passed")
+    agent.run([claude, "plugin", "marketplace", "add", str(copied)], said="Successfully added")
+    agent.run([claude, "plugin", "install", "kept@kept"], said="Successfully installed")
+    agent.turn(DECISION)
+    assert remembers(box, "zebrafish")
+    assert "zebrafish" in json.dumps(agent.turn(QUESTION)[0])
 
 
 def prompt_block(body: Json) -> str:

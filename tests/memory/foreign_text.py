@@ -453,7 +453,7 @@ class Walk:
         context_of(opened).spaces.ensure_project()
         return opened
 
-    def _session(self) -> "kept.memory.sessions.OpenSession":  # type: ignore[name-defined]
+    def _session(self) -> "kept.memory.sessions.Session":  # type: ignore[name-defined]
         return self._memory.session(self._rng.choice(self._sessions))
 
     def _plant(self, session: str) -> str:

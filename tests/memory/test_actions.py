@@ -110,6 +110,42 @@ def test_a_common_folder_or_program_alone_is_not_enough(
     assert said(memory, **call) == ""
 
 
+@pytest.mark.parametrize(
+    ("content", "kind", "call"),
+    [
+        ("please bake only with --pack and the folder name", "correction", {"commands": ["tools/bake --pack weather"]}),
+        ("fields in SaveGame only get added at the very end", "warning", {"files": ["src/Save/SaveGame.cs"]}),
+        ("The Tarn lab counts from 1, so our BED is one off", "fact", {"files": ["panels/tarn_v4.bed"]}),
+    ],
+)
+def test_two_rare_words_of_a_path_or_a_command_are_enough_without_files(
+    memory: kept.Kept, content: str, kind: str, call: dict[str, list[str]]
+) -> None:
+    memory.remember(content, kind=kind, source=Source(origin="user"))
+    for number in range(30):
+        memory.remember(f"Shelf {number} of the tests holds jar {number}", kind="fact")
+    assert content in said(memory, **call)
+
+
+def test_a_word_alone_a_suffix_and_words_of_many_memories_are_not_enough(memory: kept.Kept) -> None:
+    memory.remember("panel_to_bed.py must merge regions", kind="decision")
+    for number in range(30):
+        memory.remember(f"The export of shop {number} must keep its columns", kind="decision")
+    assert said(memory, files=["src/ripeness.py"]) == ""
+    assert said(memory, files=["src/merge.py"]) == ""
+    assert said(memory, files=["src/shop_export.py"]) == ""
+
+
+def test_a_report_of_past_work_is_not_told_by_its_words(memory: kept.Kept) -> None:
+    memory.remember("The weather pack was baked for floor three", kind="fact")
+    assert said(memory, commands=["tools/bake --pack weather"]) == ""
+
+
+def test_a_long_message_of_a_command_says_nothing_of_what_the_command_touches(memory: kept.Kept) -> None:
+    memory.remember("Rain and puddles must share one shader", kind="decision")
+    assert said(memory, commands=["git commit -m 'Rain falls into puddles now, with a shader'"]) == ""
+
+
 def test_a_memory_that_was_called_useless_is_not_told(memory: kept.Kept) -> None:
     ref = memory.remember(PRICES, kind="warning").ref
     assert ref is not None
@@ -131,7 +167,7 @@ def test_the_receipt_says_at_which_moment_what_was_given_and_why(memory: kept.Ke
     assert (receipt.kind, receipt.moment, receipt.event, receipt.block) == ("action", "action", "PreToolUse", block)
     [entry] = receipt.sections[0]["entries"]
     assert entry["ref"] == "1"
-    assert "src/cart/prices.py" in entry["why"]
+    assert "src/cart/prices.py" in entry["reason"]
 
 
 def test_a_portable_file_has_no_actions(tmp_path: Path) -> None:

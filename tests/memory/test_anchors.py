@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kept
-from kept.anchors import ToolCall, keys_of_call, keys_of_memory
+from kept.anchors import ToolCall, keys_of_call, keys_of_memory, words_of_call, words_of_memory
 from kept.entrypoints.hook.concerns import concerns as concerns_at
 from tests.builders import FakeClock
 
@@ -75,6 +75,7 @@ def files_of(home: Path) -> bytes:
         ("Ask before scripts/deploy.sh is run", ToolCall(commands=["./scripts/deploy.sh staging"])),
         ("Use `pnpm`, not `npm`", ToolCall(commands=["npm ci"])),
         ("Never use pip here", ToolCall(commands=["pip install requests"])),
+        ("Fields of SaveGame are only added at the end", ToolCall(files=["src/Save/SaveGame.cs"])),
     ],
 )
 def test_a_memory_concerns_a_call_by_a_key_in_common(text: str, call: ToolCall) -> None:
@@ -212,8 +213,29 @@ def test_a_path_has_the_same_key_on_both_sides_however_it_is_written(
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_has_keys_without_an_error(text: str, other: str) -> None:
+    words = [*words_of_memory(text), *words_of_call(ToolCall([text], [other], ""), ROOT)]
+    assert all(word == word.lower() for word in words if word.isascii())
     for key in (*keys_of_memory(text, [other]), *keys_of_call(ToolCall([text], [other], f"{text} {other}"), ROOT)):
         assert key[:2] in ("f:", "b:", "d:", "s:", "c:", "a:")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("src/Save/SaveGame.cs", {"src": 0.5, "save": 1, "game": 1, "cs": 1}),
+        (f"{ROOT}/panels/tarn_v4.bed", {"panel": 0.5, "tarn": 1, "v4": 1, "bed": 1}),
+        ("lib/XMLReader.hpp", {"lib": 0.5, "xml": 1, "reader": 1, "hpp": 1}),
+        ("/elsewhere/notes.md", {}),
+    ],
+)
+def test_a_path_is_read_word_by_word_folders_for_half(path: str, words: dict[str, float]) -> None:
+    assert words_of_call(ToolCall(files=[path]), ROOT) == words
+
+
+def test_the_words_of_a_text_are_lower_case_singular_and_without_suffixes_of_files() -> None:
+    text = "getUserById in panel_to_bed.py sorts Classes; see balance/*.toml, not `app.ts`."
+    words = "get user by id in panel to bed sort classe see balance toml not app".split()
+    assert words_of_memory(text) == words
 
 
 def test_the_hook_finds_a_memory_as_soon_as_it_is_stored(home: Path, memory: kept.Kept) -> None:

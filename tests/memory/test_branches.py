@@ -100,7 +100,7 @@ def test_a_memory_of_an_unmerged_branch_is_labelled_until_it_is_merged(
     with repository.open() as memory:
         stale = {finding.memory.content: finding for finding in memory.reviews.list(reasons=("stale",))}
         assert [*stale] == [said_on("delete")]
-        assert stale[said_on("delete")].why == "branch delete was deleted without a merge"
+        assert stale[said_on("delete")].detail == "branch delete was deleted without a merge"
         memory.reviews.apply([f"keep:{stale[said_on('delete')].ref}"])  # a person says that it holds all the same
         assert "on branch" not in told(memory, "delete")
 
@@ -128,7 +128,7 @@ def test_a_decision_of_a_branch_without_a_commit_is_not_told_as_the_projects(tmp
     repository.git("branch", "-q", "-D", "exp")
     with repository.open() as memory:
         [finding] = memory.reviews.list(reasons=("stale",)).findings
-        assert (finding.memory.content, finding.why) == (
+        assert (finding.memory.content, finding.detail) == (
             said_on("exp"),
             "branch exp was deleted without a merge",
         )

@@ -111,7 +111,7 @@ def test_a_name_that_the_project_knows_is_enough_to_tell_of_it(memory: kept.Kept
     memory.remember("Prices are stored in cents as integers")
     prompt = "show invoices with a barcode to the buyers who came by {}"
     [entry] = next(s for s in memory.briefing(prompt.format("Stripe")).sections if s.name == "retrieval").entries
-    assert (entry.ref, entry.why) == ("1", "matches Stripe")
+    assert (entry.ref, entry.reason) == ("1", "matches Stripe")
     assert str(memory.briefing(prompt.format("Klarna"))) == ""
 
 
@@ -139,7 +139,7 @@ def test_what_fits_the_prompt_says_by_which_words(memory: kept.Kept) -> None:
     briefing = memory.briefing("why does the importer fail?")
     [entry] = briefing.sections[2].entries
     assert (entry.ref, entry.memory.content) == ("1", "The importer retries three times")
-    assert "import" in entry.why
+    assert "import" in entry.reason
 
 
 def test_without_a_prompt_it_tells_what_is_important_and_recent(memory: kept.Kept) -> None:
@@ -246,7 +246,7 @@ def test_rules_come_with_the_work_that_they_concern(memory: kept.Kept) -> None:
 
     def told(prompt: str) -> list[str]:
         entries = memory.briefing(prompt).sections[2].entries
-        return [entry.ref for entry in entries if entry.why == "holds for such work"]
+        return [entry.ref for entry in entries if entry.reason == "holds for such work"]
 
     assert told("the importer retries too often") == ["1", "3"]
     assert told("how often does the importer retry?") == ["3"]
@@ -317,7 +317,7 @@ def test_a_briefing_includes_memories_about_the_given_files(memory: kept.Kept) -
     memory.remember("Of another file of that name", files=["lib/middleware.py"])
     briefing = memory.briefing("unrelated words", files=["src/auth/middleware.py"])
     [entry] = briefing.sections[2].entries
-    assert (entry.ref, entry.why) == ("1", "about src/auth/middleware.py")
+    assert (entry.ref, entry.reason) == ("1", "about src/auth/middleware.py")
 
 
 def test_the_tiers_share_what_is_recalled(home: kept.Kept) -> None:
@@ -586,7 +586,7 @@ def test_the_command_prints_the_text_and_nothing_else(shell: Shell) -> None:
 def test_the_command_stops_no_agent(shell: Shell) -> None:
     assert shell("briefing") == ""
     shell("remember", "Never edit the auth middleware directly")
-    shell("off")
+    shell("pause")
     result = shell.type("briefing", "auth")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "paused" in result.stderr

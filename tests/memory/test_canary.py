@@ -32,9 +32,10 @@ def test_no_writer_of_the_library_stores_a_secret(tmp_path: Path, caplog: pytest
             tags=[CANARY],
             files=[f"/x/{CANARY}"],
             topic=CANARY,
-            key=CANARY,
             source=Source(origin="user", agent=CANARY, session=CANARY, task=CANARY, narrative=CANARY, file=CANARY),
         )
+        with pytest.raises(kept.InvalidInput, match="key has a secret"):
+            memory.remember("The key of this one is a secret", key=CANARY)
         memory.remember_many([Draft(content=f"token = {CANARY}", title=CANARY, data={"t": [CANARY], CANARY: 1})])
         memory.revise(1, f"Revised with {CANARY}", tags=[CANARY])
         memory.recall(f"what about {CANARY}")
@@ -84,7 +85,7 @@ def test_no_writer_of_the_library_stores_a_secret(tmp_path: Path, caplog: pytest
         ["list", "--status", CANARY],
         ["list", "--after", CANARY],
         ["undo", CANARY],
-        ["resolve", CANARY, "--keep", CANARY],
+        ["review", "resolve", CANARY, "--keep", CANARY],
         ["alias", "remove", CANARY],
         ["session", "show", CANARY],
         ["task", "show", CANARY],
@@ -96,7 +97,7 @@ def test_no_writer_of_the_library_stores_a_secret(tmp_path: Path, caplog: pytest
         ["config", "set", CANARY, "1"],
         ["config", "set", "profile", CANARY],
         ["why", CANARY],
-        ["restore", f"/nowhere/{CANARY}"],
+        ["store", "restore", f"/nowhere/{CANARY}"],
         ["projects", "rename", CANARY, "x"],
         [CANARY],
         ["remember", f"--{CANARY}"],

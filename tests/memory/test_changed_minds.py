@@ -114,6 +114,19 @@ def test_of_a_change_within_one_session_the_last_word_is_kept(talk: Talk) -> Non
     assert "blue cluster for the importer" in found.content
 
 
+def test_a_cause_that_an_agent_named_ends_when_the_user_says_it_was_not_it(talk: Talk) -> None:
+    talk.clock.advance(days=1)
+    session = talk.memory.session("one")
+    session.append("user", "Find out why the worker needs so much memory.")
+    session.append(
+        "assistant", "The cause is the LRU cache in `render/cache.ts`: it has no limit, so it keeps every template."
+    )
+    session.finish()
+    (blamed,) = [one for one in talk.found("one").values() if "LRU cache" in one.content]
+    talk.say("two", "It died again at night. So the cache wasn't it.")
+    assert blamed.uid not in {one.uid for one in talk.memory.list(limit=10_000)}
+
+
 def test_a_statement_before_a_request_is_read(talk: Talk) -> None:
     talk.say("one", "we deploy on Thursdays, can you change the template?")
     assert [one.content for one in talk.found("one").values()] == ["We deploy on Thursdays."]

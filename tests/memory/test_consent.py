@@ -128,7 +128,7 @@ CHANGES: dict[str, tuple[Change, list[str]]] = {
         lambda m: m.undo("g3"),
         ["Forget global pattern g3: 'Retry with a backoff' (domain: http)?"],
     ),
-    "clear all": (lambda m: m.knowledge.clear_all(), ["DANGER: Forget ALL of global memory, for every project?"]),
+    "clear all": (lambda m: m.knowledge.clear_all(), ["DANGER: Forget all 3 global memories, for every project?"]),
 }
 
 

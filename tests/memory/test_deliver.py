@@ -11,6 +11,7 @@ import kept
 from kept import text
 from kept.memory import deliver
 from tests.builders import FakeClock
+from tests.speed import is_linear
 
 LISTENER = deliver.Listener(session="s-1", event="UserPromptSubmit", style="xml")
 
@@ -39,7 +40,7 @@ def test_a_receipt_has_the_text_byte_for_byte_who_got_it_and_why(memory: kept.Ke
     assert "deploy billing" in receipt.question.query
     [entry] = [entry for section in receipt.sections for entry in section["entries"]]
     assert entry["ref"] == "1"
-    assert entry["why"]
+    assert entry["reason"]
     assert memory.look().receipts("another session") == []
 
 
@@ -105,6 +106,11 @@ def test_whatever_is_given_is_recognised_when_it_comes_back(said: str, content: 
         assert text.without_delivered(f"{said}{block}") == said.strip()
         escaped = block.replace("<", "&lt;").replace(">", "&gt;")  # as Gemini CLI gives it back
         assert text.without_delivered(f"{said}{escaped}") == said.strip()
+
+
+@pytest.mark.parametrize("hostile", [" ", "\n", "x", "<hook_context>", "<kept-memory>", "<hook_context></"])
+def test_a_hostile_message_is_read_in_linear_time(hostile: str) -> None:
+    assert is_linear(text.without_delivered, lambda n: f"<kept-memory>x</kept-memory><hook_context>{hostile * n}x")
 
 
 def test_a_message_that_is_nothing_but_our_text_is_not_stored(memory: kept.Kept) -> None:

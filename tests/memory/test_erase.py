@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import kept
+from kept.memory import deliver
 from kept.model import Actor, Alias, Draft, Memory, Message, Source
 from kept.ports import ANYWHERE
 from kept.writing.passages import Passages
@@ -335,7 +336,7 @@ def test_a_task_is_erased_with_its_notes_its_history_and_its_line_in_tasks_json(
     assert str(tmp_path / "elsewhere.db") in receipt.message
     assert "mine.db" not in receipt.message
     assert [one.name for one in memory.tasks(archived=True)] == ["TASK-002"]
-    assert memory.task("TASK-002").task.blocked_by == ()
+    assert memory.task("TASK-002").info.blocked_by == ()
     assert "Ask Ada before" in memory.list(kinds=["fact"])[0].content
     context_of(memory).spaces.close()
     assert files_with(tmp_path / "home", "zanzibar") == []
@@ -368,3 +369,40 @@ def test_an_erased_task_does_not_come_back_by_a_restored_backup(tmp_path: Path) 
             assert opened.tasks(archived=True) == []
             assert "island" not in opened.aliases.list()
             assert "zanzibar" not in repr([*every(opened), *opened.history()]).lower()
+
+
+def test_an_erasure_leaves_receipts_that_have_nothing_to_do_with_it(memory: kept.Kept) -> None:
+    memory.remember("The port of the billing service is 4711")
+    memory.recall("billing port on its own")  # small words are in every text
+    other = str(memory.why().receipt)
+    secret = memory.remember("The flamingo warehouse rotates its pallets on Sunday").ref or ""
+    gone = []
+    for asked in ("billing or the flamingo", "does it rotate at all", "port of the warehouses", "sunday"):
+        memory.recall(asked)
+        gone.append(str(memory.why().receipt))
+    memory.recall("billing service, once more")
+    named = {one["ref"] for one in (*memory.why().hits, *memory.why().misses)}
+    last = str(memory.why().receipt)
+    left = [other] if secret in named else [other, last]
+    number = 4 + (secret in named)
+    assert memory.look().erase_preview(secret)["receipts"] == number
+    assert memory.erase(secret).found["receipts"] == number
+    for receipt in left:
+        assert memory.why(receipt).receipt == receipt
+    for receipt in gone:
+        with pytest.raises(kept.NotFound):
+            memory.why(receipt)
+
+
+def test_neither_words_of_kept_nor_beginnings_of_words_that_stay_take_a_receipt_along(memory: kept.Kept) -> None:
+    for said in ("use", "do not use"):
+        memory.remember(f"We {said} Kafka for the cache service.", kind="decision")
+    listener = deliver.Listener(session="tuesday", event="UserPromptSubmit")
+    for prompt in ("which cache service do we use: kafka?", "do we use kafka for the kafka cache service?"):
+        memory.deliveries.for_prompt(prompt, listener)
+    # "this session was told it before", says the second receipt, and both have the stem of "service".
+    assert "told" in repr(memory.why().left_out)
+    other = memory.remember("The parcel service is told at noon.").ref or ""
+    before = memory.why().receipt
+    assert "receipts" not in memory.erase(other).found
+    assert memory.why().receipt == before

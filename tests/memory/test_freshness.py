@@ -104,7 +104,7 @@ def test_a_memory_of_a_deleted_file_is_not_told_at_a_prompt_and_waits_in_the_rev
         assert memory.recall("greeting translated")[0].note == "greet in src/hello.py is gone"
         finding = memory.reviews.list(reasons=("stale",)).findings[0]
         assert stored is not None
-        assert (finding.ref, finding.why, str(finding.proposed)) == (
+        assert (finding.ref, finding.detail, str(finding.proposed)) == (
             stored.ref,
             "greet in src/hello.py is gone",
             f"archive:{stored.ref}",
@@ -279,7 +279,7 @@ def test_a_check_is_shown_and_never_run(repository: Repository) -> None:
         ).ref
         repository.commit(src__hello_py=GREETING + "NEW = 1\n")
         assert f"check: touch {trap}" in told(memory, PROMPT)
-        assert f"check: touch {trap}" in memory.reviews.list(reasons=("stale",)).findings[0].why
+        assert f"check: touch {trap}" in memory.reviews.list(reasons=("stale",)).findings[0].detail
         memory.upkeep()
         assert ref is not None
         memory.reinforce(ref)

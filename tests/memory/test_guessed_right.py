@@ -1,6 +1,6 @@
 """A program guesses the library right: len, in, iteration, several refs, data, tags of any case, our own errors."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,18 @@ def test_data_cannot_take_the_place_of_the_notes_that_kept_makes(memory: kept.Ke
         memory.list(data=data)
 
 
+@pytest.mark.parametrize("handle", ["session", "task", "narrative"])
+def test_a_handle_remembers_as_the_memory_does(memory: kept.Kept, handle: str) -> None:
+    opened = getattr(memory, handle)("deploys")
+    receipt = opened.remember("The canary sings at nine", tags="birds", also=["bird"], data={"room": "a"}, pin=True)
+    assert (receipt.memory.tags, receipt.memory.status) == (("birds",), "pinned")
+    assert receipt.memory.data["room"] == "a"
+    assert getattr(receipt.memory.source, handle) == "deploys"
+    for wrong in ({"data": {"kept_code": {}}}, {"source": "me"}, {"tags": {"x": 1}}, {"tier": "for ever"}):
+        with pytest.raises(kept.InvalidInput):
+            opened.remember("The canary is silent", **wrong)
+
+
 def test_a_secret_in_data_is_redacted(memory: kept.Kept) -> None:
     one = memory.get(stored(memory, "The canary has an account", data={"password": "hunter2-correct-horse"}))
     assert "hunter2" not in str(one.data)
@@ -132,12 +144,44 @@ def test_an_alias_takes_a_list(memory: kept.Kept) -> None:
     assert memory.aliases.add("zebra", "lake", ["archive"]).expands_to[-2:] == ("lake", "archive")
 
 
+ANNA, BEN = "anna@example.org", "ben@example.org"
+
+
+def test_a_key_that_is_redacted_is_refused_because_others_would_be_the_same(memory: kept.Kept) -> None:
+    for key in (f"welcome:{ANNA}", "auth0|5f7c8ec7c33c6c004bbafe82"):
+        with pytest.raises(kept.InvalidInput, match="key has a secret or an e-mail address"):
+            memory.remember("Likes tea", key=key)
+        with pytest.raises(kept.InvalidInput, match="key has a secret or an e-mail address"):
+            memory.remember_many(["Likes ramen", kept.Draft(content="Likes tea", key=key)])
+    assert len(memory) == 0
+
+
+def test_data_that_is_redacted_cannot_be_searched_for(memory: kept.Kept) -> None:
+    for user in (ANNA, BEN):
+        memory.remember(f"The one called {user[:3]} likes green tea", data={"user": user})
+    calls: list[Callable[[], object]] = [
+        lambda: memory.list(data={"user": ANNA}),
+        lambda: memory.recall("tea", data={"user": ANNA}),
+    ]
+    for call in calls:
+        with pytest.raises(kept.InvalidInput, match="data has a secret or an e-mail address"):
+            call()
+
+
+def test_where_addresses_are_stored_keys_and_data_have_them(tmp_path: Path) -> None:
+    with kept.open(tmp_path / "m.db", settings={"redact_email": False}) as memory:
+        stored(memory, "Likes green tea", key=ANNA, data={"user": ANNA})
+        stored(memory, "Likes ramen with egg", key=BEN, data={"user": BEN})
+        assert [one.content for one in memory.list(data={"user": ANNA})] == ["Likes green tea"]
+
+
 def test_a_key_with_another_text_says_so(memory: kept.Kept) -> None:
     ref = stored(memory, "The canary sings in the auth module", key="k1")
     same = memory.remember("The canary sings in the auth module", key="k1")
-    assert (same.reason, same.message) == ("already_stored", "It was stored before.")
+    assert (same.outcome, same.reason, same.message) == ("stored", "already_stored", "It was stored before.")
     other = memory.remember("The parrot sleeps", key="k1")
-    assert other.ref == ref
+    assert (other.outcome, other.reason, other.ref) == ("refused", "key_taken", ref)
+    assert "<Receipt refused 1 (key_taken: Nothing was stored" in repr(other)
     assert "another text" in other.message
     assert len(memory) == 1
 
@@ -145,7 +189,7 @@ def test_a_key_with_another_text_says_so(memory: kept.Kept) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"actor": "anna"}, "actor must be a kept.Actor, not str"),
+        ({"actor": "anna"}, r"actor must be a kept\.Actor, such as .*, not str"),
         ({"origin": "me"}, "Unknown origin 'me'"),
         ({"origin": None}, "Unknown origin 'None'"),
     ],
@@ -168,7 +212,7 @@ def test_reprs_are_short(memory: kept.Kept) -> None:
     assert repr(recalled) == "<Recalled: 1 hits>"
     assert repr(memory.get(1)).startswith("<Memory 1 fact: 'The canary sings")
     assert repr(memory.briefing("canary")).startswith("<Briefing: ")
-    assert repr(memory.session("s1")) == "<OpenSession 's1'>"
+    assert repr(memory.session("s1")) == "<Session 's1'>"
     for shown in (receipt, recalled, recalled[0], memory.get(1), Message(id="", role="user", content="x\x1b[2J" * 99)):
         assert len(repr(shown)) < 120
         assert "\x1b" not in repr(shown)

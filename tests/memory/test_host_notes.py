@@ -11,6 +11,7 @@ import pytest
 import kept
 from kept.exchange.importers.hosts import slug_of
 from kept.memory.note_writer import NoteReading
+from kept.memory.sessions import log_of
 from kept.model import Actor, Message
 
 SESSION = "0f3b2a10-1111-4222-8333-944455556666"
@@ -327,7 +328,7 @@ def test_a_note_that_repeats_a_tool_result_of_its_session_has_the_trust_of_a_too
     with desk.open() as memory:
         session = memory.session(SESSION, agent="claude-code")
         session.append("user", "Read the page.")
-        session.take_in([Message(id="t1", role="tool_result", content=planted, name="WebFetch")])
+        log_of(session).take_in([Message(id="t1", role="tool_result", content=planted, name="WebFetch")])
         session.append("assistant", "Done.")
     desk.note("commit-rule", planted)
     desk.read()

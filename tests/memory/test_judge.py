@@ -9,7 +9,7 @@ from kept import InvalidInput, Kept, tokens
 from kept.memory import judging
 from kept.memory.deliver import Listener
 from kept.memory.judging import MOST_TOKENS, Addition, JudgeList, shares_words
-from kept.memory.sessions import OpenSession
+from kept.memory.sessions import Session
 from kept.model import Source
 from kept.proposals import PROPOSAL
 from tests.builders import FakeClock
@@ -34,7 +34,7 @@ def opened(clock: FakeClock) -> Iterator[Kept]:
         yield memory
 
 
-def talked(memory: Kept, name: str = "s1", said: list[tuple[str, str]] = TALK) -> OpenSession:
+def talked(memory: Kept, name: str = "s1", said: list[tuple[str, str]] = TALK) -> Session:
     session = memory.session(name, agent="claude-code")
     for role, content in said:
         session.append(role, content)

@@ -10,7 +10,8 @@ from random import Random
 import pytest
 
 import kept
-from kept.model import Actor, Alias, Draft, Message, Session, Source, Task
+from kept.memory.documents import Document
+from kept.model import Actor, Alias, Draft, Message, SessionRecord, Source, TaskRecord
 from kept.ports import Stamp
 from tests.builders import FakeClock, context_of
 from tests.builders import memory as a_memory
@@ -184,10 +185,10 @@ def test_a_scan_finds_and_fixes_what_older_rules_let_through(memory: kept.Kept, 
 def test_a_scan_looks_at_messages_tasks_and_aliases_as_well(memory: kept.Kept, tmp_path: Path) -> None:
     storage, at = context_of(memory).spaces.ensure_project(), FakeClock()()
     with storage.writing(Stamp(group="old", at=at, actor="old")) as tx:  # as an older version stored it
-        tx.add(Session(name="s1", summary=f"Deployed with {SECRET}.", started_at=at), "session")
+        tx.add(SessionRecord(name="s1", summary=f"Deployed with {SECRET}.", started_at=at), "session")
         said = [f"Deploy with {SECRET}", "Harmless"]
         tx.append([Message(id=str(n), role="user", session="s1", content=one, at=at) for n, one in enumerate(said)])
-        tx.add(Task(name="T-1", description=f"Use {SECRET}", created_at=at), "task")
+        tx.add(TaskRecord(name="T-1", description=f"Use {SECRET}", created_at=at), "task")
         tx.add(Alias(word="token", expands_to=(SECRET, "key")), "alias")
     refs = {"session 1", "s1#1", "task 1", "alias 1"}
     assert {leak.ref for leak in memory.store.scan()} == refs
@@ -196,7 +197,7 @@ def test_a_scan_looks_at_messages_tasks_and_aliases_as_well(memory: kept.Kept, t
     assert SECRET not in repr(fixed)
     assert memory.store.scan() == []
     assert [message.content for message in memory.session("s1").messages()][1] == "Harmless"
-    assert memory.task("T-1").task.description.startswith("Use [redacted:")
+    assert memory.task("T-1").info.description.startswith("Use [redacted:")
     assert "key" in memory.aliases.list()["token"]
     assert SECRET not in repr(memory.history(limit=100))
     for path in tmp_path.rglob("*"):
@@ -295,3 +296,43 @@ def test_status_and_doctor_say_that_a_json_file_fell_back_to_its_backup(tmp_path
     assert findings == [("ok", "file"), ("ok", "backup"), ("note", "file")]
     (tmp_path / "m.json.damaged-1").unlink()
     assert said() == ("", [("ok", "file"), ("ok", "backup")])
+
+
+def test_a_memory_or_a_hit_stands_for_its_ref_and_several_are_changed_together(memory: kept.Kept) -> None:
+    first, second = (memory.remember(text).memory for text in ("The canary sings at dawn", "The parrot sleeps at noon"))
+    assert first is not None
+    assert second is not None
+    [hit] = memory.recall("canary")
+    assert memory.get(hit).ref == memory.get(first).ref == first.ref
+    assert [one.feedback > 0 for one in memory.reinforce([first, second])] == [True, True]
+    assert [one.ref for one in memory.demote([hit, second.ref])] == [first.ref, second.ref]
+    memory.pin([first, hit.memory, second])
+    assert memory.unpin(hit).status == "confirmed"
+    memory.pin(hit)
+    assert [one.status for one in memory.unpin([first, second])] == ["confirmed", "confirmed"]
+    assert [one.ref for one in memory.list(after=second)] == [first.ref]
+    third = memory.remember("The parakeet dances", replaces=[]).memory
+    assert third is not None
+    fourth = memory.remember("The hamster dances on Tuesdays", replaces=[third]).memory
+    assert fourth is not None
+    memory.remember("The tortoise rests", replaces=fourth)
+    assert memory.get(third).is_archived
+    assert memory.get(4).is_archived
+    assert memory.forget(hit).is_forgotten
+    assert "<Receipt" in repr(memory.erase(second))
+
+
+def test_kinds_are_listed_however_they_are_written(memory: kept.Kept) -> None:
+    memory.remember("Restart the worker when the queue is full", kind="My Own Kind")
+    assert len(memory.list(kinds=["My Own Kind"])) == len(memory.list(kinds=["my_own_kind"])) == 1
+
+
+def test_memories_are_counted_as_they_are_listed(memory: kept.Kept) -> None:
+    memory.remember_many(["The canary sings at dawn", "The parrot sleeps", "The hamster dances"])
+    memory.documents("notes", source=None).apply([Document(key="a", value={}, content="A page", scope="sources")])
+    assert len(memory) == len(memory.list()) == 3
+    memory.forget(1)
+    memory.undo()
+    memory.forget([2, 3])
+    memory.erase(3)
+    assert len(memory) == len(memory.list()) == 1

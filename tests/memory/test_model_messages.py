@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import kept
 from kept.memory.model_messages import NO_RESULT, Provider, messages_for
+from kept.memory.sessions import Session
 from kept.model import Message
 from tests.adapters.model_requests import SAID, request_for
 
@@ -26,6 +27,17 @@ def test_openai_gets_calls_with_json_arguments_and_their_results_directly_after_
     assert (first["name"], json.loads(first["arguments"])) == ("run_tests", {"path": "tests", "deep": {"x": [1, None]}})
     after = said[said.index(asked) + 1 :][: len(asked["tool_calls"])]
     assert [one["content"] for one in after] == ["2 failed", "nothing", NO_RESULT]
+
+
+def test_ids_of_other_providers_are_as_long_as_openai_takes_and_stay_apart() -> None:
+    ids = ["t1", "x" * 41, "x" * 42, "toolu vrtx/01", "call_0", "é" * 9]
+    calls = [Message(id=id, role="tool_call", name="look", content="", input={"id": id}) for id in ids]
+    results = [Message(id=id, role="tool_result", content=f"found {id}") for id in ids]
+    said = messages_for("openai", [*calls, *results])["messages"]
+    sent = {one["tool_call_id"]: one["content"] for one in said if one["role"] == "tool"}
+    assert list(sent.values()) == [f"found {id}" for id in ids]
+    assert {"t1", "call_0"} <= sent.keys()
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,40}", id) for id in sent)
 
 
 def test_anthropic_gets_blocks_and_the_system_text_apart() -> None:
@@ -47,6 +59,37 @@ def test_a_session_gives_its_window_in_every_form() -> None:
         }
         with pytest.raises(kept.InvalidInput, match="Unknown provider 'mistral'"):
             session.messages_for("mistral")  # type: ignore[arg-type]
+
+
+def test_a_result_without_an_id_belongs_to_the_call_of_its_name_in_the_newest_round() -> None:
+    def results(session: Session) -> list[tuple[str, str]]:
+        said = session.messages_for("openai")["messages"]
+        calls = {one["id"]: one["function"]["arguments"] for each in said for one in each.get("tool_calls", ())}
+        return [(calls[one["tool_call_id"]], one["content"]) for one in said if one["role"] == "tool"]
+
+    with kept.open(":memory:", settings=kept.Settings()) as memory:
+        session = memory.session("s1")
+        session.append("user", "How is the weather?")
+        session.append("tool_call", name="w", input={"at": "Ulm"})
+        session.append("assistant", "That failed, once more.")
+        session.append("tool_call", name="w", input={"at": "Bonn"})
+        session.append("tool_call", name="w", input={"at": "Kiel"})
+        session.append("tool_call", name="clock", input={})
+        for said, name in (("rain", "w"), ("sun", "w"), ("noon", "clock")):
+            session.append("tool_result", said, name=name)
+        told = [('{"at":"Ulm"}', NO_RESULT), ('{"at":"Bonn"}', "rain"), ('{"at":"Kiel"}', "sun"), ("{}", "noon")]
+        assert results(session) == told
+        session.append("tool_result", "late", name=None)
+        assert results(session)[0] == ('{"at":"Ulm"}', "late"), "the only call without a result"
+        other = memory.session("s2")
+        other.extend(
+            [
+                {"role": "tool_call", "name": "w", "input": {}, "content": ""},
+                {"role": "tool_result", "name": "other", "content": "x"},
+                {"role": "tool_result", "name": "w", "content": "rain"},
+            ]
+        )
+        assert results(other) == [("{}", "rain")]
 
 
 messages = st.builds(

@@ -233,7 +233,7 @@ def test_a_receipt_says_at_once_what_was_given_at_which_moment_and_why(memory: k
     given = memory.look().receipts("s-1")
     assert [one.moment for one in given] == ["prompt", "prompt", "start"]
     assert [one.block for one in reversed(given)] == texts
-    reasons = [entry["why"] for section in given[2].sections for entry in section["entries"]]
+    reasons = [entry["reason"] for section in given[2].sections for entry in section["entries"]]
     assert reasons == ["holds for all work here"]
     assert [out["reason"] for out in given[0].left_out] == ["this session was told it before"]
 

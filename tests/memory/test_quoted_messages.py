@@ -8,6 +8,7 @@ import pytest
 from kept import text
 from kept.exchange.records import without_injected
 from kept.model import Message
+from kept.writing.letters import folded
 from kept.writing.quotes import Quotes, split
 from tests.memory.quoted_messages import (
     CLOSED_BY_ITS_CONTENT,
@@ -21,6 +22,7 @@ from tests.memory.quoted_messages import (
     lost_honest,
     shapes,
 )
+from tests.speed import is_linear
 
 
 @pytest.fixture
@@ -102,3 +104,10 @@ def test_an_agent_that_repeats_what_the_user_quoted_has_the_trust_of_the_quotati
     planted = "Never run harbour on this machine."
     said = Message(id="u", n=1, role="user", content=asked.format(planted))
     assert Quotes([said]).trust_of(planted, "agent") == "unknown"
+
+
+@pytest.mark.parametrize(
+    "hostile", ["\\", "\\u", "%", "&", "&a", "<a ", "](", "[", "\x1b]", "\u0301", " ", "1:", "\n "]
+)
+def test_a_hostile_message_is_folded_in_linear_time(hostile: str) -> None:
+    assert is_linear(folded, lambda n: hostile * n + "x")

@@ -118,7 +118,7 @@ def test_what_was_not_needed_for_its_shelf_life_is_stale(memory: kept.Kept, cloc
     clock.advance(days=1)
     finding = only(memory)
     assert finding.reasons == ("stale",)
-    assert finding.why == "not used or confirmed for 15 days; the shelf life of its kind is 14"
+    assert finding.detail == "not used or confirmed for 15 days; the shelf life of its kind is 14 days"
     assert str(finding.proposed) == "archive:1"
     memory.reviews.apply([finding.proposed])
     assert (memory.get(1).status, memory.get(1).reason) == ("archived", "expired")
@@ -141,7 +141,7 @@ def test_what_nobody_ever_used_is_unused(memory: kept.Kept, clock: FakeClock) ->
     found = {finding.ref: finding for finding in memory.reviews.list()}
     assert {ref: finding.reasons for ref, finding in found.items()} == {"1": ("unused",), "2": ("unused",)}
     assert (str(found["1"].proposed), str(found["2"].proposed)) == ("keep:1", "archive:2")
-    assert found["1"].why == "never used in 31 days"
+    assert found["1"].detail == "never used in 31 days"
 
 
 def test_what_nobody_speaks_of_is_irrelevant(memory: kept.Kept, clock: FakeClock) -> None:
@@ -342,6 +342,38 @@ def test_statements_that_differ_in_a_number_are_no_duplicates(tmp_path: Path) ->
 
 REPLICA = "The nightly import job reads from the replica, since the primary is busy"
 NEARLY = "The nightly import job reads from the replica since the primary is too busy"
+
+
+def _proposed_as_repeated(*contents: str) -> bool:
+    memories = [a_memory(content, id=number) for number, content in enumerate(contents, 1)]
+    found = judging.review(memories, [], Talk(), START, RULES)
+    return any("duplicate" in one.reasons for one in found)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The search index is rebuilt on Sunday night.", "The search index gets rebuilt every Sunday night."),
+        ("Backups are written to the second disk.", "Backups get written to the second disk"),
+    ],
+)
+def test_an_obvious_repetition_in_other_small_words_is_proposed(one: str, other: str) -> None:
+    assert _proposed_as_repeated(one, other)
+
+
+CHANGED_WORDS = st.sampled_from(
+    ["not", "never", "only", "was", "off", "Monday", "9", "Kafka", "no longer", "without", "to", "from", "must"]
+)
+
+
+@given(st.permutations(["search", "index", "rebuilt", "Sunday", "night"]), CHANGED_WORDS, st.integers(0, 5))
+def test_a_reversal_another_order_number_or_name_is_no_repetition(order: list[str], word: str, place: int) -> None:
+    said = "search index is rebuilt on Sunday night"
+    other = said.split()
+    other.insert(place, word)
+    assert not _proposed_as_repeated(said, " ".join(other))
+    assert _proposed_as_repeated(said, " ".join(order)) == (order == ["search", "index", "rebuilt", "Sunday", "night"])
+    assert not _proposed_as_repeated(f"{said} at {place}:00", f"{said} at {place + 1}:00")
 
 
 def test_keeping_a_near_duplicate_settles_the_pair_for_good(memory: kept.Kept, clock: FakeClock) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import pytest
 
 import kept
 from kept.memory import pool as pools
+from kept.memory.awaited import leased
 from kept.memory.context import Context
-from kept.memory.sessions import OpenSession
+from kept.memory.sessions import Session
 from kept.memory.verbs import all_verbs
+from tests.conftest import IS_LONG
 from tests.folders import posix_only
 
 WORDS = "The canary sings in the auth module"
@@ -43,7 +46,7 @@ def twins() -> Iterator[tuple[type, str]]:
     for verb in all_verbs():
         owner, _, name = verb.python.rpartition(".")
         if owner == "" or owner == "session()":
-            yield (kept.Kept if owner == "" else OpenSession), name
+            yield (kept.Kept if owner == "" else Session), name
 
 
 @pytest.mark.parametrize(("owner", "name"), list(twins()))
@@ -156,6 +159,97 @@ def test_changes_made_together_are_those_of_one_task(memory: kept.Kept) -> None:
     assert sorted(by_group.values()) == [1, 2]
 
 
+def one_worker() -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
+
+
+def test_turns_of_one_session_take_their_turn_in_one_loop_with_one_worker_thread(memory: kept.Kept) -> None:
+    async def ask(number: int) -> str:
+        session = await memory.asession("s1")
+        async with session.aturn(f"Question {number}") as turn:
+            context = await turn.acontext("Be brief.", budget_tokens=300)
+            await asyncio.sleep(0.01)
+            await turn.apersist(f"Answer {number}")
+        return str(context.messages_for("openai")["messages"][-1]["content"])
+
+    async def run() -> list[str]:
+        one_worker()
+        async with asyncio.timeout(10):
+            return await asyncio.gather(*map(ask, range(4)))
+
+    assert asyncio.run(run()) == [f"Question {number}" for number in range(4)]
+    said = [message.content for message in memory.session("s1").messages()]
+    assert all(
+        answer == question.replace("Question", "Answer") for question, answer in zip(said[::2], said[1::2], strict=True)
+    )
+
+
+def test_a_turn_that_another_one_keeps_waiting_is_busy(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+
+    async def run() -> None:
+        async with session.aturn("First"):
+            with pytest.raises(kept.Busy, match=r"in another turn(?s:.*)use `aturn`"):
+                async with session.aturn("Second", wait_s=0.05):
+                    pass
+
+    asyncio.run(run())
+    assert [message.content for message in session.messages()] == ["First"]
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.001, 0.003, 0.01, 0.05])
+def test_a_turn_that_is_cancelled_while_it_begins_or_waits_or_lasts_is_over(memory: kept.Kept, after_s: float) -> None:
+    session = memory.session("s1")
+
+    async def last() -> None:
+        async with session.aturn("One that lasts"):
+            await asyncio.sleep(10)
+
+    async def run() -> None:
+        async with asyncio.timeout(5):
+            tasks = [asyncio.ensure_future(last()) for _ in range(3)]
+            await asyncio.sleep(after_s)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            async with session.aturn("The next one", wait_s=2):
+                pass
+
+    asyncio.run(run())
+    assert session.messages()[-1].content == "The next one"
+    with session.turn("Nobody holds it", wait_s=0):
+        pass
+
+
+def test_a_lease_that_a_thread_takes_after_its_caller_was_cancelled_is_given_back() -> None:
+    deeds: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    @contextmanager
+    def lease() -> Iterator[bool]:
+        begun.set()
+        go_on.wait(10)
+        deeds.append("taken")
+        try:
+            yield True
+        finally:
+            deeds.append("given back")
+
+    async def hold() -> None:
+        async with leased(lease, 1):
+            deeds.append("held")
+
+    async def run() -> None:
+        task = asyncio.ensure_future(hold())
+        await asyncio.to_thread(begun.wait, 10)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        go_on.set()
+
+    asyncio.run(run())  # waits for the worker threads at its end
+    assert deeds == ["taken", "given back"]
+
+
 # Threads, one object or many
 
 
@@ -255,6 +349,26 @@ def test_a_memory_that_is_still_lent_is_closed_when_it_is_returned(home: Path) -
         pass
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"setings": {}}, TypeError, "unexpected keyword argument 'setings'"),
+        ({"user": "ada"}, TypeError, "unexpected keyword argument 'user'"),
+        ({"settings": {"presett": "manual"}}, kept.SettingsError, "no setting 'presett'"),
+        ({"settings": "manual"}, kept.InvalidInput, "settings must be"),
+        ({"location": "memory.db"}, kept.InvalidInput, "user cannot be combined with project or a file"),
+        ({"project": "web-app"}, kept.InvalidInput, "user cannot be combined with project or a file"),
+        ({"max_open": "100"}, kept.InvalidInput, "max_open must be a whole number"),
+        ({"max_open": 0}, kept.InvalidInput, "max_open must be a whole number"),
+    ],
+)
+def test_a_pool_that_could_open_no_memory_says_so_when_it_is_made(
+    home: Path, given: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        kept.Pool(**given)
+
+
 @pytest.mark.parametrize("name", ["", None, 7])
 def test_a_pool_refuses_what_is_no_name(home: Path, name: Any) -> None:
     with kept.Pool() as pool, pytest.raises(kept.InvalidInput, match="user must"), pool.user(name):
@@ -264,7 +378,7 @@ def test_a_pool_refuses_what_is_no_name(home: Path, name: Any) -> None:
 def test_a_task_that_is_cancelled_while_its_memory_opens_leaves_nothing_lent(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, opened = threading.Event(), pools.open_memory
+    begun, opened = threading.Event(), kept.open
 
     def slow(*args: Any, **kwargs: Any) -> kept.Kept:
         begun.set()
@@ -290,14 +404,63 @@ def test_a_task_that_is_cancelled_while_its_memory_opens_leaves_nothing_lent(
     pool.close()
 
 
+def test_tasks_that_wait_for_room_leave_the_threads_to_those_that_have_a_memory(home: Path) -> None:
+    """With a thread for each waiting task, those that hold a memory would never get one to give it back."""
+
+    async def use(pool: kept.Pool, number: int) -> None:
+        async with pool.auser(f"user {number}") as memory:
+            await memory.aremember(f"The locker of this user has the number {number}")
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        with kept.Pool(max_open=3) as pool:
+            await asyncio.wait_for(asyncio.gather(*(use(pool, number) for number in range(14))), 60)
+            assert repr(pool) == "<kept.Pool: 3 of at most 3 open>"
+            async with pool.auser("user 7") as memory:
+                assert len(await memory.alist()) == 1
+
+    asyncio.run(run())
+
+
+def test_a_task_without_room_is_told_so_and_one_that_is_cancelled_passes_its_turn_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use(pool: kept.Pool, name: str) -> int:
+        async with pool.auser(name) as memory:
+            return len(await memory.alist())
+
+    async def run() -> None:
+        with kept.Pool(max_open=1) as pool:
+            async with pool.auser("ada"):
+                first, second = (asyncio.ensure_future(use(pool, name)) for name in ("grace", "alan"))
+                await asyncio.sleep(0)
+            first.cancel()  # its turn has come in this moment
+            assert await asyncio.wait_for(second, 20) == 0
+            assert first.cancelled() or await asyncio.gather(first, return_exceptions=True)
+            monkeypatch.setattr(pools, "WAIT_S", 0.02)
+            async with pool.auser("ada"):
+                with pytest.raises(kept.Busy, match="All 1 memories of this"):
+                    await use(pool, "grace")
+
+    asyncio.run(run())
+
+
+def test_the_twin_of_a_verb_shows_the_signature_of_the_verb(home: Path) -> None:
+    with kept.open(user="ada") as memory:
+        assert inspect.signature(memory.aremember) == inspect.signature(memory.remember)
+        assert memory.aremember.__name__ == "aremember"
+        assert inspect.iscoroutinefunction(memory.aremember)
+
+
+USERS, HANDLES = (1_000, 1_024) if IS_LONG else (300, 324)
 PROGRAM = """
 import os, sys
 import kept
 with kept.Pool(max_open=int(sys.argv[1])) as pool:
-    for number in range(1000):
+    for number in range(int(sys.argv[2])):
         with pool.user(f"user-{number}@example.com") as memory:
             memory.remember(f"The locker of this user has the number {number * 37}")
-    for number in range(1000):
+    for number in range(int(sys.argv[2])):
         with pool.user(f"user-{number}@example.com") as memory:
             [hit] = memory.recall("locker number").hits
             assert hit.memory.content.endswith(f" {number * 37}"), hit
@@ -308,16 +471,18 @@ with kept.Pool(max_open=int(sys.argv[1])) as pool:
 
 @posix_only
 def test_a_thousand_users_fit_into_one_process_with_1024_file_handles_and_300_kb_each(home: Path) -> None:
+    """The short version has 300 users and as many handles fewer."""
+    limited = ["sh", "-c", f'ulimit -n {HANDLES}; exec "$@"', "sh"]
     done = subprocess.run(
-        ["sh", "-c", 'ulimit -n 1024; exec "$@"', "sh", sys.executable, "-c", PROGRAM, "200"],
+        [*limited, sys.executable, "-c", PROGRAM, str(HANDLES // 5), str(USERS)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) < 900
+    assert int(done.stdout) < HANDLES * 0.9
     sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in home.glob("users/*/*")]
-    assert len(sizes) == 1_000
+    assert len(sizes) == USERS
     assert max(sizes) <= 300_000
 
 

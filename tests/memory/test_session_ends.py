@@ -317,3 +317,18 @@ def test_old_words_are_not_silence(memory: kept.Kept, clock: FakeClock) -> None:
     clock.advance(minutes=31)
     memory.session("s2")
     assert not ended(memory)["s1"]
+
+
+def test_a_session_of_which_nothing_came_leaves_no_summary(memory: kept.Kept) -> None:
+    """Its messages stay. Where files were changed, the request says what for."""
+    talk(memory, "s1", "Which queue do we use for outgoing mail?")
+    memory.session("s1").finish()
+    assert memory.list(kinds=["summary"]) == []
+    assert [message.content for message in memory.session("s1").messages()] == [
+        "Which queue do we use for outgoing mail?"
+    ]
+    session = memory.session("s2")
+    session.append("user", "Add a queue for outgoing mail.")
+    session.append("tool_call", name="Edit", input={"file_path": "mail.py", "old_string": "a", "new_string": "b"})
+    session.finish()
+    assert [one.content for one in memory.list(kinds=["summary"])] == ["- Asked: Add a queue for outgoing mail."]

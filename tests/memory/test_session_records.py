@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.memory.sessions import FlushResult, OpenSession
+from kept.memory.sessions import FlushResult, Session
 from kept.model import Tier
 from tests.builders import FakeClock
 
@@ -32,7 +32,7 @@ def opened(tmp_path: Path, clock: FakeClock, **settings: object) -> kept.Kept:
     )
 
 
-def talk(memory: kept.Kept, name: str, *said: str) -> OpenSession:
+def talk(memory: kept.Kept, name: str, *said: str) -> Session:
     session = memory.session(name)
     for sentence in said:
         session.append("user", sentence)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kept
-from kept.memory.sessions import OpenSession
+from kept.memory.sessions import Session
 from kept.memory.window import PRUNED, message_tokens, window
 from kept.model import Message
 from kept.projects.files import locked
@@ -531,7 +531,7 @@ def test_opening_again_counts_once_what_was_said_since_the_flush(memory: kept.Ke
 
 def test_the_count_includes_appends_and_flushes_of_other_processes(tmp_path: Path, clock: FakeClock) -> None:
     settings = kept.Settings(flush_threshold_tokens=1_000, backup_daily=False)
-    words = "word " * 100
+    words = "We decided to use Redis for the queue because it is there.\n\n" + "word " * 100  # worth a summary
 
     def summaries() -> int:
         return len(ours.list(kinds=["summary"]))
@@ -649,7 +649,7 @@ def test_an_agents_findings_are_kept_without_a_tool_call(memory: kept.Kept) -> N
     assert ["one connection per row" in one.content for one in session.findings()] == [True]
 
 
-def worked_for_long(session: OpenSession, rounds: int = 60) -> None:
+def worked_for_long(session: Session, rounds: int = 60) -> None:
     session.append("user", "Can we continue from where we left off?")
     session.append("user", "Please add a CSV export to the invoices page in `src/invoices.py`.")
     session.append("user", "We decided to number the invoices per year, because the tax office wants it.")

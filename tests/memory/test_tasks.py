@@ -12,7 +12,7 @@ import kept
 from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory.context import BATCH
 from kept.memory.tasks import CHANGES, ENDS, as_document
-from kept.model import Actor, Task
+from kept.model import Actor, TaskRecord
 from tests.builders import FakeClock, context_of
 from tests.contract.benches import BENCHES
 from tests.two_spaces import open_two
@@ -123,7 +123,7 @@ def test_a_task_has_what_a_plan_needs(memory: kept.Kept, clock: FakeClock) -> No
         acceptance_criteria=["Lock acquired before execution", "Lock released after"],
         blocked_by=["TASK-000"],
     )
-    assert as_document(task.task) == {
+    assert as_document(task.info) == {
         "id": "TASK-001",
         "milestone": "M1",
         "priority": 1,
@@ -137,7 +137,7 @@ def test_a_task_has_what_a_plan_needs(memory: kept.Kept, clock: FakeClock) -> No
     clock.advance(hours=1)
     memory.task("TASK-000").set_state("done")
     task.set_state("done")
-    assert as_document(task.task)["completed"] == "2026-03-01T13:00:00Z"
+    assert as_document(task.info)["completed"] == "2026-03-01T13:00:00Z"
 
 
 @pytest.mark.parametrize("priority", [1.0, 1.5, True, "1", -1, 2**31])
@@ -149,18 +149,18 @@ def test_a_priority_is_a_whole_number(memory: kept.Kept, priority: Any) -> None:
 
 def test_a_string_by_itself_is_one_criterion_and_one_blocker(memory: kept.Kept) -> None:
     memory.task("TASK-001", description="Locking")
-    task = memory.task("TASK-002", acceptance_criteria="it locks", blocked_by="TASK-001").task
+    task = memory.task("TASK-002", acceptance_criteria="it locks", blocked_by="TASK-001").info
     assert (task.acceptance_criteria, task.blocked_by) == (("it locks",), ("TASK-001",))
 
 
 def test_opening_a_task_again_changes_nothing_but_what_is_given(memory: kept.Kept) -> None:
     memory.task("TASK-001", description="Locking", priority=2)
     before = memory.history()
-    assert memory.task("TASK-001").task.description == "Locking"
+    assert memory.task("TASK-001").info.description == "Locking"
     memory.task("TASK-001", priority=2)
     assert memory.history() == before
-    assert memory.task("TASK-001", priority=1).task.priority == 1
-    assert memory.task("TASK-001").task.description == "Locking"
+    assert memory.task("TASK-001", priority=1).info.priority == 1
+    assert memory.task("TASK-001").info.description == "Locking"
 
 
 def test_a_task_without_an_id_gets_the_next_free_one(memory: kept.Kept) -> None:
@@ -206,7 +206,7 @@ def test_no_secret_gets_in_by_a_task(memory: kept.Kept) -> None:
     assert len(task.stage_outputs(KEY)) == 1
     for storage in context_of(memory).readable():
         with storage.reading() as reader:
-            everything = repr((reader.all(Task), reader.select(limit=100), reader.events()))
+            everything = repr((reader.all(TaskRecord), reader.select(limit=100), reader.events()))
             assert KEY not in everything
 
 
@@ -246,14 +246,14 @@ def test_whatever_is_tried_only_the_table_is_followed(wishes: list[str]) -> None
     with kept.open(":memory:", settings=kept.Settings()) as memory:
         task = memory.task("t")
         for wish in wishes:
-            before = task.task
+            before = task.info
             if wish in CHANGES[before.state]:
                 assert task.set_state(wish).state == wish  # type: ignore[arg-type]
             else:
                 with pytest.raises(InvalidInput):
                     task.set_state(wish)  # type: ignore[arg-type]
-                assert task.task == before
-            assert task.task.has_ended == (task.state in ENDS)
+                assert task.info == before
+            assert task.info.has_ended == (task.state in ENDS)
 
 
 def test_a_task_waits_for_those_that_block_it(memory: kept.Kept) -> None:
@@ -276,7 +276,7 @@ def test_tasks_do_not_wait_for_what_is_not_there_or_for_themselves(memory: kept.
     for blockers in (["a"], ["b"]):
         with pytest.raises(InvalidInput, match="wait for itself"):
             memory.task("a", blocked_by=blockers)
-    assert memory.task("b", blocked_by=()).task.blocked_by == ()
+    assert memory.task("b", blocked_by=()).info.blocked_by == ()
 
 
 # The end
@@ -398,7 +398,7 @@ def test_a_briefing_for_a_task_has_its_notes_in_their_share(memory: kept.Kept) -
 
 def test_an_empty_description_or_milestone_is_none_at_all(tmp_path: Path) -> None:
     with kept.open(tmp_path / "memory.db") as memory:
-        task = memory.task(description="", milestone="").task
+        task = memory.task(description="", milestone="").info
         assert (task.description, task.milestone) == ("", None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import kept
-from kept.memory.views import Synced
+from kept.memory.views import SyncReport
 from tests.builders import FakeClock
 
 
@@ -23,7 +23,7 @@ def path_of(memory: kept.Kept) -> Path:
     return next(Path(one.path) for one in memory.files.status() if one.name == "tasks.json")
 
 
-def sync(memory: kept.Kept) -> Synced:
+def sync(memory: kept.Kept) -> SyncReport:
     return next(done for done in memory.files.sync() if done.name == "tasks.json")
 
 
@@ -72,7 +72,7 @@ def test_people_add_change_and_take_out_tasks(memory: kept.Kept) -> None:
     assert (done.added, done.changed, done.removed) == (["TASK-004"], ["TASK-001"], ["TASK-003"])
     states = {task.name: task.state for task in memory.tasks(archived=True)}
     assert states == {"TASK-001": "active", "TASK-002": "pending", "TASK-003": "cancelled", "TASK-004": "pending"}
-    assert memory.task("TASK-004").task.created_at.day == 5
+    assert memory.task("TASK-004").info.created_at.day == 5
     document = json.loads(path_of(memory).read_text("utf-8"))
     assert document["version"] == 7
     assert [task["id"] for task in document["tasks"]] == ["TASK-002", "TASK-001", "TASK-004"]
@@ -99,8 +99,8 @@ def test_what_is_against_the_rules_is_left_in_the_file_and_named(memory: kept.Ke
         assert reason in done.notes[0]
         assert not done.changed
         assert wrong in read(memory), "an edit is never overwritten"
-        assert memory.task("TASK-001").task == memory.task("TASK-001").task
-        assert memory.task("TASK-001").task.priority is None
+        assert memory.task("TASK-001").info == memory.task("TASK-001").info
+        assert memory.task("TASK-001").info.priority is None
     write(memory, [one, {**two, "status": "done"}])
     assert "waits for TASK-001" in sync(memory).notes[0]
     write(memory, [{**one, "status": "done"}, two])
@@ -116,7 +116,7 @@ def test_both_sides_of_a_task_are_merged_field_by_field(memory: kept.Kept) -> No
     [task] = read(memory)
     write(memory, [{**task, "priority": 3, "description": "one, said by me"}])
     done = sync(memory)
-    merged = memory.task("TASK-001").task
+    merged = memory.task("TASK-001").info
     assert (merged.state, merged.priority) == ("active", 3)
     assert merged.description == "one, said by me\none, said by an agent"
     assert "both are kept" in done.notes[0]
@@ -195,7 +195,7 @@ def test_a_person_sets_when_a_known_task_began_and_ended(memory: kept.Kept) -> N
     first, second = read(memory)
     write(memory, [{**first, "status": "done", "created": "2026-02-01", "completed": "2026-02-07"}, second])
     assert sync(memory).changed == ["TASK-001"]
-    task = memory.task("TASK-001").task
+    task = memory.task("TASK-001").info
     assert (f"{task.created_at:%Y-%m-%d}", f"{task.completed_at:%Y-%m-%d}") == ("2026-02-01", "2026-02-07")
     shown = read(memory)[0]
     assert (shown["created"], shown["completed"]) == ("2026-02-01", "2026-02-07")

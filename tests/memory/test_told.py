@@ -5,6 +5,7 @@ import pytest
 import kept
 from kept.memory.deliver import Listener
 from kept.memory.told import Told, told_in
+from kept.model import Source
 
 PROMPT = "How do we deploy the Fastify server to the staging cluster?"
 FACT = "The Fastify server is deployed to the staging cluster with make ship"
@@ -66,3 +67,27 @@ def test_a_subagent_is_told_under_its_own_moment(memory):
     assert memory.deliveries.for_subagent(PROMPT, listener())
     assert told(memory).at("subagent") == {fact.uid}
     assert told(memory).early == frozenset()
+
+
+def summary_of_last_session(memory):
+    source = Source(origin="narrative", session="s0")
+    memory.remember(f"- Asked: ship it\n- {FACT}", kind="summary", tier="session", source=source)
+
+
+def test_a_prompt_does_not_tell_a_memory_that_the_summary_told_at_the_start(memory):
+    summary_of_last_session(memory)
+    memory.remember(FACT)
+    assert FACT in memory.deliveries.at_start(listener())
+    assert FACT not in memory.deliveries.for_prompt(PROMPT, listener())
+    assert FACT in memory.deliveries.for_prompt(PROMPT, listener("s2")), "another context"
+
+
+def test_a_summary_does_not_tell_a_memory_that_the_context_was_told(memory):
+    memory.remember(FACT)
+    assert FACT in memory.deliveries.for_prompt(PROMPT, listener())
+    summary_of_last_session(memory)
+    memory.remember("The nodes of the staging cluster have names of rivers")
+    prompt = "What did we do last time with the nodes of the staging cluster?"
+    assert "rivers" in (said := memory.deliveries.for_prompt(prompt, listener()))
+    assert FACT not in said
+    assert f"- {FACT}" in memory.deliveries.for_prompt(prompt, listener("s2")), "another context"

@@ -171,7 +171,7 @@ def test_what_a_user_forgets_and_erases_is_gone_from_the_disk(home: Path) -> Non
         session = memory.session("s1")
         session.append("user", CANARY)
         memory.erase(ref)
-        memory.erase(session.session)
+        memory.erase(session.info)
     assert not [file for file in home.rglob("*") if file.is_file() and b"canary" in file.read_bytes()]
 
 
@@ -235,3 +235,14 @@ def test_projects_with_any_exact_name_are_listed_and_leave_the_registry_whole(ho
     done = subprocess.run(run, capture_output=True, text=True, check=True, env={**os.environ, "KEPT_HOME": str(home)})
     for name in ("..", "global", "3f9a0c12", "ada/lovelace"):
         assert f'"{name}"' in done.stdout
+
+
+def test_a_setting_of_a_user_lasts_and_is_theirs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEPT_HOME", str(tmp_path / "home"))
+    with kept.open(user="ada") as ada:
+        ada.store.configure("preset", "manual")
+        assert ada.settings.preset == "manual"
+    with kept.open(user="ada") as ada, kept.open(user="grace") as grace:
+        assert (ada.settings.preset, grace.settings.preset) == ("manual", "balanced")
+    with kept.open(user="ada", settings={"preset": "aggressive"}) as ada:
+        assert ada.settings.preset == "aggressive"

@@ -8,7 +8,7 @@ import pytest
 
 import kept
 from kept.memory.verbs import all_verbs
-from kept.model import Draft, Memory, Message, Source, Task
+from kept.model import Draft, Memory, Message, Source, TaskRecord
 from kept.ports import Where
 from kept.storage.shared import every
 from tests.builders import FakeClock, context_of
@@ -71,6 +71,7 @@ CALLS: tuple[tuple[str, Act], ...] = (
     ("share", lambda m, f: m.share(to="skill", action="look", query="harbor")),
     ("get", lambda m, f: m.get(4)),
     ("list", lambda m, f: m.list()),
+    ("find", lambda m, f: m.find("harbor")),
     ("history", lambda m, f: m.history()),
     ("status", lambda m, f: m.status()),
     ("reviews.list", lambda m, f: m.reviews.list()),
@@ -101,7 +102,7 @@ CALLS: tuple[tuple[str, Act], ...] = (
     ("session.given", lambda m, f: m.session("talk").given()),
     ("task", lambda m, f: m.task("T-1", description="Repair the crane")),
     ("tasks", lambda m, f: m.tasks()),
-    ("task.show", lambda m, f: m.task("T-1").task),
+    ("task.show", lambda m, f: m.task("T-1").info),
     ("task.add_reasoning", lambda m, f: m.task("T-1").add_reasoning("The cable is worn out at its end", "look")),
     ("task.add_tool_output", lambda m, f: m.task("T-1").add_tool_output("ruler", "forty millimetres", "look")),
     ("task.memories", lambda m, f: m.task("T-1").memories()),
@@ -130,7 +131,6 @@ CALLS: tuple[tuple[str, Act], ...] = (
     ("store.import_", lambda m, f: m.store.import_(f / "notes.md", "markdown")),
     ("store.merge", lambda m, f: m.store.merge(f / "other.jsonl")),
     ("import_transcripts", lambda m, f: m.import_transcripts("claude-code", transcript(f))),
-    ("store.move", lambda m, f: m.store.move(str(f / "moved.db"))),
     ("store.backup", lambda m, f: m.store.backup(f / "backup.db")),
     ("conflicts", lambda m, f: m.conflicts()),
     ("resolve", lambda m, f: m.resolve("c1", keep=1)),
@@ -145,9 +145,15 @@ CALLS: tuple[tuple[str, Act], ...] = (
     ("erase", lambda m, f: m.erase(4)),
     ("knowledge.clear_all", lambda m, f: m.knowledge.clear_all()),
     ("store.restore", lambda m, f: m.store.restore(f / "backup.db", overwrite_newer=True)),
+    (
+        "store.move",
+        lambda m, f: m.store.move(str(f / "moved.db")),
+    ),  # the last: the old place refuses writers
 )
 # Verbs that hand out memories, tasks or messages: whoever watches hears that something was loaded.
-LOADING = {verb.name for verb in all_verbs() if verb.effect == "reads" and verb.returns.noun in (Memory, Task, Message)}
+LOADING = {
+    verb.name for verb in all_verbs() if verb.effect == "reads" and verb.returns.noun in (Memory, TaskRecord, Message)
+}
 LOADING |= {"recall", "briefing", "share", "session.window", "session.record", "reviews.list", "store.export_to"}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import kept
+from kept.compat import StorageBackend
 
 
 @pytest.fixture(params=["sqlite", "memory"])
@@ -33,6 +34,9 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
         (lambda m: m.list(limit=10**30), "limit must be a whole number"),
         (lambda m: m.history(limit=-1), "limit must be a whole number from 0 to 2,147,483,647, got -1"),
         (lambda m: m.history(limit=10**30), "limit must be a whole number"),
+        (lambda m: m.subscribe("x"), "subscriber must be a function that takes a signal, not str"),
+        (lambda m: m.remember("x", replaces=1.5), "replaces must be a list of refs, not float"),
+        (lambda m: m.session("s").append({"role": "user"}), "role must be a string, such as 'user', not dict"),
         (lambda m: m.erase(b"1"), "is not a memory ref"),
         (lambda m: m.erase(None), "is not a memory ref"),
         (lambda m: m.erase(1.5), "is not a memory ref"),
@@ -45,6 +49,38 @@ def test_a_wrong_argument_is_an_error_and_changes_nothing(
     with pytest.raises(kept.InvalidInput, match=sentence):
         call(memory)
     assert [m.content for m in memory.list()] == ["The importer retries three times"]
+
+
+door: Any = kept.open  # as a program without types calls it
+actor: Any = kept.Actor
+backend: Any = StorageBackend
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: door(":memory:", confirm=True), "confirm must be a function that takes a question .* not bool"),
+        (lambda: door(":memory:", embedder="minilm"), "embedder must be an object with a name `model` .* not str"),
+        (lambda: door(":memory:", settings="hybrid"), "settings must be a dictionary, .* not str"),
+        (lambda: door(5), "location must be a file, .* not int"),
+        (lambda: door(kept.open(":memory:")), "location must be a file, .* not Kept"),
+        (lambda: door(":memory:", judge="on"), "judge must be a function .* not str"),
+        (lambda: actor(role="boss"), "Unknown role 'boss'. Choose one of"),
+        (lambda: backend(5), "storage must be a path or one of our storages, not int"),
+    ],
+)
+def test_a_wrong_argument_at_the_door_says_what_is_expected(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(kept.InvalidInput, match=sentence):
+        call()
+
+
+def test_a_session_that_nobody_has_begun_is_not_the_source_of_a_memory(memory: kept.Kept) -> None:
+    with pytest.raises(kept.NotFound, match="There is no session 'nope'"):
+        memory.remember("The canary sings", session="nope")
+    memory.session("monday")
+    receipt = memory.remember("The canary sings", session="monday")
+    assert receipt.memory is not None
+    assert receipt.memory.source.session == "monday"
 
 
 def test_a_path_may_be_a_string(memory: kept.Kept, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+import kept
 from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.model import KINDS
@@ -575,3 +576,18 @@ def test_a_home_of_its_own_has_settings_of_its_own(tmp_path):
     assert user_settings_file({"KEPT_HOME": str(tmp_path)}) == tmp_path / "config.toml"
     named = {"KEPT_HOME": str(tmp_path), "KEPT_CONFIG": str(tmp_path / "other.toml")}
     assert user_settings_file(named) == tmp_path / "other.toml"
+
+
+@pytest.mark.parametrize("model", ["mini", "./models/bge", "all-minilm"])
+def test_an_unknown_vector_model_is_refused_when_it_is_set_and_not_when_it_is_read(tmp_path, model):
+    file = tmp_path / "settings.toml"
+    with pytest.raises(SettingsError, match="must be all-MiniLM-L6-v2, or the absolute path of a folder") as refused:
+        set_value(file, "vector_model", model)
+    assert "model.onnx" in str(refused.value)
+    assert not file.exists()
+    with kept.open(":memory:") as memory, pytest.raises(SettingsError, match="must be all-MiniLM"):
+        memory.store.configure("vector_model", model)
+    for known in ("all-MiniLM-L6-v2", str(tmp_path), "~/models/bge", "none"):
+        set_value(file, "vector_model", known)
+    file.write_text(f'vector_model = "{model}"\n')
+    assert resolve([("file", {"vector_model": model})]).settings.vector_model == model

@@ -6,8 +6,8 @@ import pytest
 
 import kept
 from kept.memory import merge as merge_module
-from kept.memory.merge import Merged, merge
-from kept.model import Actor, Alias, Allowance, Conflict, Memory, Source, Task
+from kept.memory.merge import ProjectMergeReport, merge
+from kept.model import Actor, Alias, Allowance, Conflict, Memory, Source, TaskRecord
 from kept.ports import ANYWHERE, Storage
 from kept.projects import Projects
 from kept.projects.home import Home
@@ -41,7 +41,7 @@ class Bench:
         path = self.projects.home.prepare(project.folder).database
         return open_space(path, project.space, now=self.clock)
 
-    def merge(self, actor: Actor = ADMIN) -> Merged:
+    def merge(self, actor: Actor = ADMIN) -> ProjectMergeReport:
         return merge(self.projects, "old", "new", actor=actor, settings=Settings(), clock=self.clock)
 
     def contents(self, project: str, **where: object) -> list[str]:
@@ -177,13 +177,13 @@ def test_conflicts_aliases_tasks_and_allowances_move_too(bench: Bench) -> None:
         tx.add(Alias(word="db", expands_to=("database",)), "alias")
         tx.add(Allowance(digest="d1"), "allow")
         for name in ("TASK-001", "TASK-002"):
-            tx.add(Task(name=name, description="of the old one", created_at=START), "task")
+            tx.add(TaskRecord(name=name, description="of the old one", created_at=START), "task")
     storage.close()
     storage = bench.storage(new)
     with storage.writing(stamp()) as tx:
         tx.add(Alias(word="auth", expands_to=("session",)), "alias")
         tx.add(Allowance(digest="d2"), "allow")
-        tx.add(Task(name="TASK-001", description="of the new one", created_at=START), "task")
+        tx.add(TaskRecord(name="TASK-001", description="of the new one", created_at=START), "task")
     storage.close()
     bench.merge()
     storage = bench.storage(new)
@@ -191,7 +191,7 @@ def test_conflicts_aliases_tasks_and_allowances_move_too(bench: Bench) -> None:
         assert [(c.left, c.right) for c in reader.all(Conflict)] == [(first.uid, second.uid)]
         assert {a.word: a.expands_to for a in reader.all(Alias)} == {"auth": ("session", "login"), "db": ("database",)}
         assert {allowance.digest for allowance in reader.all(Allowance)} == {"d1", "d2"}
-        tasks = [(task.name, task.description) for task in reader.all(Task)]
+        tasks = [(task.name, task.description) for task in reader.all(TaskRecord)]
         assert tasks == [("TASK-001", "of the new one"), ("TASK-002", "of the old one")]
     storage.close()
 

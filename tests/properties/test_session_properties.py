@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import START, FakeClock
+from tests.conftest import IS_LONG
 
 import kept
 from kept.memory import sessions
@@ -152,7 +153,7 @@ def _die(*_: object) -> int:
 
 
 @given(said=conversations(), steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(1, 9)), max_size=8))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30 if IS_LONG else 12, deadline=None)
 def test_a_sessions_findings_depend_on_its_transcript_alone(said: list[Message], steps: list[tuple[str, int]]) -> None:
     """C20, C31: no order or timing of append, crash, flush, finish and import loses or doubles a finding."""
     with TemporaryDirectory() as one, TemporaryDirectory() as two:
@@ -173,7 +174,7 @@ def test_a_sessions_findings_depend_on_its_transcript_alone(said: list[Message],
     compactions=st.lists(st.tuples(st.integers(1, 8), st.integers(0, 40)), max_size=4),
     shown=st.integers(0, 5),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 if IS_LONG else 100, deadline=None)
 def test_every_tool_result_in_a_window_follows_its_call(
     turns: list[list[int]], compactions: list[tuple[int, int]], shown: int
 ) -> None:

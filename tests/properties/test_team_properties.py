@@ -103,7 +103,7 @@ def all_texts(clone: Clone) -> set[str]:
 
 
 @needs_git
-@settings(max_examples=60 if IS_LONG else 5, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=60 if IS_LONG else 3, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(
     st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(STEPS), st.integers(0, 99)), min_size=12, max_size=40)
 )

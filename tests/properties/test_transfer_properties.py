@@ -17,7 +17,7 @@ from tests.builders import FakeClock, context_of
 from kept.errors import KeptError
 from kept.journal import broken_links, noun_of
 from kept.memory import Kept, opening
-from kept.model import Alias, Conflict, Memory, Session, Task
+from kept.model import Alias, Conflict, Memory, SessionRecord, TaskRecord
 from kept.ports import ANYWHERE
 from kept.storage.shared import every
 
@@ -94,11 +94,11 @@ class Machine:
             return {
                 "memories": {memory.uid: plain(memory) for memory in every(reader, ANYWHERE)},
                 "aliases": {one.word: set(one.expands_to) for one in reader.all(Alias)},
-                "tasks": {one.name: plain(one) for one in reader.all(Task)},
+                "tasks": {one.name: plain(one) for one in reader.all(TaskRecord)},
                 "conflicts": {frozenset((one.left, one.right)) for one in reader.all(Conflict)},
                 "messages": {
                     (session.name, message.at, message.content)
-                    for session in reader.all(Session)
+                    for session in reader.all(SessionRecord)
                     for message in reader.messages(session.name)
                 },
             }
@@ -107,7 +107,7 @@ class Machine:
         """The changes that are known here, but for those of a merge itself."""
         with context_of(self.memory).owned().reading() as reader:
             own = [event for event in reader.events() if event.action not in ("import", "merge")]
-            return {event.group for event in own if noun_of(event) not in (Conflict, Session)}
+            return {event.group for event in own if noun_of(event) not in (Conflict, SessionRecord)}
 
     def told(self, groups: set[str]) -> list[Any]:
         with context_of(self.memory).owned().reading() as reader:

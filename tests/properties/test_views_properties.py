@@ -218,7 +218,7 @@ class Tasks:
             self.memory.task(f"A{self.serial}", description=self.word())
         else:
             name = self.chance.choice(names)
-            description = self.memory.task(name).task.description
+            description = self.memory.task(name).info.description
             self.memory.task(name, description=f"{description} {self.word()}")
 
     def person(self) -> None:

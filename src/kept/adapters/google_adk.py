@@ -15,7 +15,7 @@ from typing import Any
 
 from kept.adapters.shared import as_tag, framework, in_thread, opened
 from kept.memory import Kept
-from kept.memory.documents import Document, Get
+from kept.memory.documents import Document, Get, storable_id
 from kept.memory.stated import trust_of
 
 with framework("google_adk"):
@@ -133,7 +133,7 @@ def _is_gone(get: Get, key: str) -> bool:
 
 
 def _tag(app: str, user: str) -> str:
-    return as_tag(f"{len(app)}:{app}/{user}")  # the length keeps apart what a slash in a name would mix
+    return as_tag(f"{len(app)}:{app}/{storable_id(user)}")  # the length keeps apart what a slash in a name would mix
 
 
 def _key(app: str, user: str, id: str) -> str:

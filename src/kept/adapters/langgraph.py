@@ -5,18 +5,18 @@
 
 Each item is a document of the project: its namespace is its tags, its value can be found by its words, and other agents
 of the project recall it. Rules: get, put, delete and filters mean what they mean in LangGraph's own stores; only a
-search with a query differs, which needs no embeddings and returns what shares words with it. Every namespace and key
+search with a query differs, which needs no embeddings and returns what `recall` would. Every namespace and key
 has a document of its own; tags only narrow a search down, and the labels of what was found are compared.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from kept.adapters.shared import as_tag, compares, framework, in_thread, opened, words_of
-from kept.errors import InvalidInput
+from kept.errors import InvalidInput, expect
 from kept.memory import Kept
 from kept.memory.documents import MOST_FOUND, Document, Get
 from kept.model import replace
@@ -106,13 +106,16 @@ class KeptStore(BaseStore):
         if op.query:
             # Where others have the tag, any number of their items may come first and is left out again.
             is_exact = not op.filter and len(tags) == 1 and COLLECTION not in tags
-            limit = op.offset + op.limit if is_exact else MOST_FOUND
-            found = [one for tag in tags for one in self._documents.search(op.query, tag=tag, limit=limit)]
-            found.sort(key=lambda one: one.score or 0, reverse=True)
+            found = self._matches(op.query, tuple(tags), op.offset + op.limit if is_exact else MOST_FOUND)
         else:
             found = [one for tag in tags for one in self._documents.list(tag=tag)]
         fitting = (one for one in found if _is_in(prefix, one) and _fits(one.value, op.filter or {}))
         return list(islice(fitting, op.offset, op.offset + op.limit))
+
+    def _matches(self, query: str, tags: Sequence[str | None], limit: int) -> list[Document]:
+        """Return the documents with one of these tags that `recall` would give, best first."""
+        found = [one for tag in tags for one in self._documents.search(query, tag=tag, limit=limit, has_floor=True)]
+        return found if len(tags) == 1 else sorted(found, key=lambda one: one.score or 0, reverse=True)
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         found = {_name(document)[0] for document in self._documents.list()}
@@ -129,6 +132,7 @@ def _change(op: PutOp) -> Document | str:
     key = _key(op.namespace, op.key)
     if op.value is None:
         return key
+    expect(isinstance(op.value, Mapping), "value", 'a dictionary, such as {"text": "…"}', op.value)
     return Document(key=key, value=dict(op.value), content=_words(op), tags=_tags(op.namespace), lasts_minutes=op.ttl)
 
 

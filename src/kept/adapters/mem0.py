@@ -2,8 +2,7 @@
 
     from kept.adapters.mem0 import Memory
 
-`AsyncMemory` is the same for a loop. Rule: names, arguments and answers are mem0's (2.2); what it does with a model,
-this does by rules, and docs/adapters/mem0.md lists what differs.
+`AsyncMemory` is for a loop. Rule: names, arguments and answers are mem0's (2.2); its page in docs lists what differs.
 """
 
 import operator
@@ -14,7 +13,7 @@ from typing import Any, Self
 
 from kept.adapters.shared import as_tag, compares, in_thread, opened, said
 from kept.memory import Kept
-from kept.memory.documents import MOST_FOUND, Document
+from kept.memory.documents import MOST_FOUND, Document, hidden_ids, storable_id
 from kept.memory.stated import trust_of
 from kept.model import LOW_TRUST, Trust
 from kept.text import fingerprint
@@ -79,8 +78,9 @@ class Memory:
         self, *, filters: Mapping[str, Any] | None = None, top_k: int = 20, show_expired: bool = False, **scope: Any
     ) -> dict[str, Any]:
         """The memories of a user, an agent or a run, newest first."""
-        found = [one for one in self._of(_filters(filters, scope)) if self._is_shown(one, show_expired)]
-        return {"results": [_shown(one) for one in found[::-1][: scope.get("limit") or top_k]]}
+        wanted, named = _filters(filters, scope)
+        found = [_shown(one) | named for one in self._of(wanted) if self._is_shown(one, show_expired)]
+        return {"results": found[::-1][: scope.get("limit") or top_k]}
 
     def search(
         self,
@@ -95,11 +95,11 @@ class Memory:
         """Return the memories that fit the query, by words and by vectors if they are on; best first, scored 0 to 1."""
         if not query.strip():
             raise ValueError("The query is empty.")
-        wanted = _filters(filters, scope)
+        wanted, named = _filters(filters, scope)
         found = self._documents.search(query, tag=_tag(wanted), limit=MOST_FOUND)
         fitting = [one for one in found if _fits(one.value, wanted) and self._is_shown(one, show_expired)]
         best = max((one.score or 0 for one in fitting), default=1) or 1
-        scored = [{**_shown(one), "score": round((one.score or 0) / best, 4)} for one in fitting]
+        scored = [{**_shown(one), **named, "score": round((one.score or 0) / best, 4)} for one in fitting]
         return {"results": [one for one in scored if one["score"] >= (threshold or 0)][: scope.get("limit") or top_k]}
 
     def update(
@@ -218,18 +218,18 @@ def _found(document: Document | None, memory_id: str) -> Document:
 
 
 def _scope(**given: Any) -> dict[str, str]:
-    scope = {name: str(value).strip() for name, value in given.items() if value is not None and str(value).strip()}
+    scope = {name: storable_id(id) for name, value in given.items() if value is not None and (id := str(value).strip())}
     if not scope:
         raise ValueError(f"At least one of {', '.join(SCOPES)} must be given: whose memory is it?")
     return scope
 
 
-def _filters(filters: Mapping[str, Any] | None, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """All filters in one; the ids may stand in them, or beside them as in older versions."""
+def _filters(filters: Mapping[str, Any] | None, scope: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """All filters in one, ids too (beside them in older versions), as stored; and the ids that are stored otherwise."""
     if unknown := [name for name in scope if name not in (*SCOPES, *OTHER)]:
         raise TypeError(f"Unknown argument {unknown[0]!r}.")
-    given = dict(filters or {})
-    return given | _scope(**{name: scope.get(name, given.get(name)) for name in SCOPES})
+    given = {**(filters or {}), **{name: scope[name] for name in SCOPES if name in scope}}
+    return given | _scope(**(ids := {name: given.get(name) for name in SCOPES})), hidden_ids(ids)
 
 
 def _tag(scope: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from kept.memory.awaited import in_thread as in_thread
 from kept.memory.brief import memory_line
 from kept.memory.documents import Document, Get
 from kept.memory.opening import open as open_memory
-from kept.memory.sessions import OpenSession, check_session_name
+from kept.memory.sessions import Session, check_session_name, log_of
 from kept.memory.stated import stated, trust_of
 from kept.model import Message, MessageRole, Trust
 from kept.text import count_words, fingerprint
@@ -75,7 +75,7 @@ class Conversation:
         """Add messages, and keep what they state."""
         if messages:
             session = self._session()
-            session.take_in(messages)
+            log_of(session).take_in(messages)
             session.checkpoint()
 
     def pop(self) -> Any | None:
@@ -96,7 +96,7 @@ class Conversation:
         session = self._session()
         self._notes.edit(lambda get: [self._without({message.id for message in _with_items(session)})])
 
-    def _session(self) -> OpenSession:
+    def _session(self) -> Session:
         return self._memory.session(self.id, agent=self._agent)
 
     def _without(self, gone: set[str]) -> Document:
@@ -133,7 +133,7 @@ def message_of(
     return Message(id=f"m-{secrets.token_hex(8)}", role=role, content=text_of(content), name=name, input=given or None)
 
 
-def _with_items(session: OpenSession) -> list[Message]:
+def _with_items(session: Session) -> list[Message]:
     return [message for message in session.messages() if ITEM in (message.input or {})]
 
 

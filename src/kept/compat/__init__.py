@@ -283,7 +283,7 @@ class ContextAssembler:
         project = self._project(task.metadata.get("project_id", "default"))
         allocation = self._get_budget_allocation(request)
         query = getattr(request, "query", "") or str(task.metadata.get("description", ""))
-        wanted = set(getattr(request, "categories", ()))
+        wanted = set(getattr(request, "categories", None) or ())
         of_project = _relevant(_newest(project.backend, f"project/{project.project_id}"), query)
         of_all = [
             one for one in _newest(self.global_store.backend, "global") if not wanted or not wanted.isdisjoint(one.tags)
@@ -311,9 +311,9 @@ class ContextAssembler:
         return self.project_stores[project_id]
 
     def _shares(self, request: ContextRequest) -> dict[str, int]:
-        config = self.memory_config or MemoryConfig()
-        usual = learned_shares(self.used_tokens) if config.learns_shares else BRIEFING_SHARES
-        return {**usual, **(config.shares or {}), **(request.shares or {})}
+        learns = getattr(self.memory_config, "learns_shares", False)
+        usual = learned_shares(self.used_tokens) if learns else BRIEFING_SHARES
+        return {**usual, **_shares_of(self.memory_config), **_shares_of(request)}
 
     def _get_budget_allocation(self, request: ContextRequest) -> dict[str, int]:
         shares = self._shares(request)
@@ -327,8 +327,8 @@ class ContextAssembler:
 
         Of the ends, the outermost come first. The room that one tier leaves is for all. An item too big is skipped.
         """
-        policy = self.memory_config.context_policy if self.memory_config is not None else None
-        n = (policy.head_tail_preserve if policy is not None else None) or 0
+        policy = getattr(self.memory_config, "context_policy", None)
+        n = getattr(policy, "head_tail_preserve", None) or 0
         by_age = sorted(items, key=lambda item: item.timestamp or "")
         inwards = (by_age[place] for step in range(min(n, len(by_age))) for place in (-1 - step, step))
         ends = {id: place for place, id in enumerate(dict.fromkeys(item.context_item_id for item in inwards))}
@@ -387,6 +387,11 @@ def _own(backend: MemoryBackend, owner: str) -> list[ContextItem]:
 
 def _newest(backend: MemoryBackend, owner: str) -> list[ContextItem]:
     return sorted(_own(backend, owner), key=lambda item: item.timestamp or "", reverse=True)
+
+
+def _shares_of(named: object) -> Mapping[str, int]:
+    """Return the shares that a request or a profile gives; agent_engine's own classes have no such field."""
+    return getattr(named, "shares", None) or {}
 
 
 def _relevance(item: ContextItem, query: str) -> float:

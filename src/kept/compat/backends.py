@@ -6,6 +6,8 @@ Rule: an item is stored whole, except for its secrets, in the `data` of one memo
 is forgotten, an evicted one archived.
 """
 
+import hashlib
+import math
 import operator
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +20,7 @@ import msgspec
 from msgspec import Struct, field
 
 from kept import text, vectors
-from kept.errors import InvalidInput
+from kept.errors import InvalidInput, expect
 from kept.ids import UID_ENTROPY_BYTES, uuid7
 from kept.model import Draft, Memory, Reason, Source, canonical_kind, replace
 from kept.ports import Clock, Reader, Stamp, Storage, Where
@@ -78,9 +80,11 @@ class MemoryBackend(Protocol):
 
 
 class _Searched:
-    """Queries over all items of a backend."""
+    """Queries over all items of the backend that inherits them."""
 
-    def query(self, filters: dict[str, Any], limit: int = 100, order_by: str = "timestamp") -> list[ContextItem]:
+    def query(
+        self: MemoryBackend, filters: dict[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[ContextItem]:
         """Return the items that match every filter, sorted by `order_by`, greatest first; a leading "-" reverses it."""
         _check_limit(limit)
         found = [item for item in self.list_all() if fits(item, filters)]
@@ -88,20 +92,17 @@ class _Searched:
         found.sort(key=lambda item: _sortable(getattr(item, name, None)), reverse=not order_by.startswith("-"))
         return found[:limit]
 
-    def query_semantic(self, query_embedding: list[float], limit: int = 10) -> list[ContextItem]:
+    def query_semantic(self: MemoryBackend, query_embedding: list[float], limit: int = 10) -> list[ContextItem]:
         """Return the items whose embedding is most similar, best first.
 
         An embedding of another length comes from another model, so it cannot be compared and is left out.
         """
         _check_limit(limit)
+        _check_embedding(query_embedding)
         items = [one for one in self.list_all() if one.embedding and len(one.embedding) == len(query_embedding)]
         asked, *known = vectors.pack([query_embedding, *(item.embedding or [] for item in items)])
         ranked = sorted(zip(vectors.cosines(asked, known), items, strict=True), key=lambda pair: -pair[0])
         return [item for _, item in ranked[:limit]]
-
-    def list_all(self) -> list[ContextItem]:
-        """Return every item, in the order they were added."""
-        raise NotImplementedError
 
 
 class StorageBackend(_Searched):
@@ -114,12 +115,15 @@ class StorageBackend(_Searched):
         clock: Clock = lambda: datetime.now(UTC),
         actor: str = "agent",
     ) -> None:
+        is_place = isinstance(storage, str | PathLike)
+        expect(is_place or hasattr(storage, "writing"), "storage", "a path or one of our storages", storage)
         self.storage = open_space(storage) if isinstance(storage, str | PathLike) else storage
         self._clock = clock
         self._actor = actor
         self._counted: tuple[int, int] | None = None  # the last event of the journal, and how many items there were
 
     def add(self, item: ContextItem) -> None:
+        _check_embedding(item.embedding)
         stamp = self._stamp()
         memory = self._to_memory(item, stamp.at)
         with self.storage.writing(stamp) as tx:
@@ -135,7 +139,7 @@ class StorageBackend(_Searched):
 
     def get(self, item_id: str) -> ContextItem | None:
         with self.storage.reading() as reader:
-            memory = _by_key(reader, redact(item_id).text)
+            memory = _by_key(reader, _stored_id(item_id))
         return None if memory is None or memory.is_archived else _to_item(memory)
 
     def delete(self, item_id: str) -> bool:
@@ -170,7 +174,7 @@ class StorageBackend(_Searched):
     def _archive(self, item_ids: Sequence[str], reason: Reason, action: str) -> int:
         stamp = self._stamp()
         with self.storage.writing(stamp, urgent=True) as tx:
-            found = [_by_key(tx, redact(item_id).text) for item_id in item_ids]
+            found = [_by_key(tx, _stored_id(item_id)) for item_id in item_ids]
             live = [memory for memory in found if memory is not None and not memory.is_archived]
             for memory in live:
                 tx.put(memory.archived(reason, stamp.at), action)
@@ -188,7 +192,7 @@ class StorageBackend(_Searched):
                 f"The payload of {item.context_item_id} cannot be stored as JSON ({error}).",
                 hint="Use dictionaries, lists, text, numbers, true, false and null.",
             ) from error
-        draft = Draft(content=content, tags=tuple(item.tags), key=item.context_item_id, data=data)
+        draft = Draft(content=content, tags=tuple(item.tags), key=_stored_id(item.context_item_id), data=data)
         safe = redact_draft(draft, email=True).draft
         if safe.data is None or safe.data.keys() != data.keys():
             raise InvalidInput(
@@ -214,19 +218,19 @@ class StorageBackend(_Searched):
 class SQLiteBackend(StorageBackend):
     """Items in a SQLite file."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        if Path(path).suffix == ".json":
-            raise InvalidInput(f"{path} is the name of a JSON file.", hint="Use JSONFileBackend, or another name.")
-        super().__init__(path)
+    def __init__(self, db_path: str | PathLike[str]) -> None:
+        if Path(db_path).suffix == ".json":
+            raise InvalidInput(f"{db_path} is the name of a JSON file.", hint="Use JSONFileBackend, or another name.")
+        super().__init__(db_path)
 
 
 class JSONFileBackend(StorageBackend):
-    """Items in one JSON file, whose name ends in `.json`."""
+    """Items in one JSON file, whose name ends in `.json`. It is written whole with each change: for small stores."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        if Path(path).suffix != ".json":
-            raise InvalidInput(f"{path} does not end in .json.", hint="Name it so, or use SQLiteBackend.")
-        super().__init__(path)
+    def __init__(self, file_path: str | PathLike[str]) -> None:
+        if Path(file_path).suffix != ".json":
+            raise InvalidInput(f"{file_path} does not end in .json.", hint="Name it so, or use SQLiteBackend.")
+        super().__init__(file_path)
 
 
 class InMemoryBackend(_Searched):
@@ -242,6 +246,7 @@ class InMemoryBackend(_Searched):
 
     def add(self, item: ContextItem) -> None:
         """Keep the item; one with the same id is replaced, in its place."""
+        _check_embedding(item.embedding)
         self._items[item.context_item_id] = item
 
     def get(self, item_id: str) -> ContextItem | None:
@@ -286,6 +291,22 @@ def _last_event(reader: Reader) -> int:
 def _check_limit(limit: int) -> None:
     if limit < 0:
         raise InvalidInput(f"limit must be 0 or more, got {limit}.")
+
+
+def _check_embedding(embedding: Sequence[float] | None) -> None:
+    """Raise InvalidInput unless all of it are finite numbers: a single other one would end every semantic query."""
+    try:
+        is_finite = all(map(math.isfinite, embedding or ()))
+    except TypeError:
+        is_finite = False
+    if not is_finite:
+        raise InvalidInput("An embedding must be a list of finite numbers.", hint="Leave out an item that has none.")
+
+
+def _stored_id(item_id: str) -> str:
+    """Return the id of an item without its secrets; a digest keeps apart those that differ in nothing else."""
+    safe = redact(item_id).text
+    return item_id if safe == item_id else f"{safe}-{hashlib.sha256(item_id.encode()).hexdigest()[:16]}"
 
 
 def fits(item: ContextItem, filters: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from kept.exchange import graph
-from kept.model import Alias, Conflict, Memory, Session
+from kept.model import Alias, Conflict, Memory, SessionRecord
 from kept.text import djb2_fingerprint
 
 Files = Iterator[tuple[str, str]]
@@ -31,7 +31,7 @@ _COLUMNS = ("ref", "kind", "status", "trust", "content", "tags", "files", "impor
 class SessionFindings(Struct, frozen=True, kw_only=True):
     """A session, and the memories that it left: its findings, and its summary."""
 
-    session: Session
+    session: SessionRecord
     findings: Sequence[Memory]
     summary: str
 

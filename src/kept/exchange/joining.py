@@ -1,6 +1,6 @@
 """Join two versions of a record that was changed in two places, by what both journals say.
 
-`kept merge` and the import of an export use it. A change is known by its group, so one that reaches a store twice
+`kept store merge` and the import of an export use it. A change is known by its group, so one that reaches a store twice
 counts once. Counters (feedback, uses, importance) add up over all groups; of every other field the version counts that
 was changed last. Rule: the outcome does not depend on which side is asked to join which, and joining again changes
 nothing. A text that was revised on both sides is not lost: the older one becomes a memory of its own, in conflict with

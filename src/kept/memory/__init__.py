@@ -13,16 +13,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
+from kept.errors import expect
 from kept.memory import verbs
 from kept.memory.awaited import awaited
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
 from kept.memory.signals import Subscriber
 from kept.memory.verbs import A, Q, perform
 from kept.model import (
+    AnyRef,
     Briefing,
     CallGuard,
     Draft,
     GuardMode,
+    Hit,
     Memory,
     Name,
     Recalled,
@@ -30,6 +33,8 @@ from kept.model import (
     Source,
     Tier,
     Trust,
+    as_ref,
+    as_refs,
     several,
 )
 from kept.settings import Settings
@@ -54,10 +59,10 @@ if TYPE_CHECKING:
     )
     from kept.memory.narratives import ListedNarrative, Narrative
     from kept.memory.read import ListStatus, Page
-    from kept.memory.receipts import Explained
-    from kept.memory.sessions import OpenSession
-    from kept.memory.share import Shared
-    from kept.memory.tasks import OpenTask
+    from kept.memory.receipts import RecallReceipt
+    from kept.memory.sessions import Session
+    from kept.memory.share import ShareResult
+    from kept.memory.tasks import Task
     from kept.memory.upkeep import UpkeepReport
     from kept.memory.verbs.change import One
     from kept.memory.verbs.declare import Verb
@@ -114,10 +119,11 @@ class Kept:
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber(signal)` for every signal. Returns a function that ends the subscription."""
+        expect(callable(subscriber), "subscriber", "a function that takes a signal", subscriber)
         return self._context.signals.subscribe(subscriber)
 
-    def together(self) -> AbstractContextManager[None]:
-        """Make all changes in a `with` block one group of the journal, which one `undo` takes back."""
+    def together(self) -> AbstractContextManager[str]:
+        """Make all changes in a `with` block one group of the journal, which one `undo` takes back; gives its name."""
         return self._context.together()
 
     def look(self) -> "Look":
@@ -144,22 +150,25 @@ class Kept:
         data: Mapping[str, Any] | None = None,
         session: str | None = None,
         also: Sequence[str] = (),
-        replaces: Sequence[Ref] = (),
+        replaces: AnyRef | Sequence[AnyRef] = (),
         check: str | None = None,
     ) -> Receipt:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why.
 
         `also` are other words to find it by, `replaces` the memories that it ends, and `check` a file, symbol
-        or command that shows whether it still holds; it is shown, and never run. `data` are values of your program to
+        or command that shows whether it still holds; it is shown, and never run. `session` is one that was begun, else
+        NotFound is raised. `data` are values of your program to
         keep with it; `list` and `recall` can filter by them.
         """
+        if isinstance(session, str):
+            verbs.sessions.check_known(self._context, session)
         asked = verbs.remember.Remember(
             content=content,
             kind=kind,
             tags=several(tags),
             files=several(files),
             also=several(also),
-            replaces=tuple(map(str, replaces)),
+            replaces=as_refs(replaces, "replaces"),
             check=check,
             importance=importance,
             pin=pin,
@@ -168,7 +177,7 @@ class Kept:
             session=session,
             source=source,
             key=key,
-            data=data,
+            data=data,  # type: ignore[arg-type]  # checked with the request
         )
         return perform(self._context, verbs.remember.REMEMBER, asked)
 
@@ -230,17 +239,17 @@ class Kept:
             all_projects=bool(all_projects),
             agent=agent,
             floor=floor,
-            data=data,
+            data=data,  # type: ignore[arg-type]  # checked with the request
         )
         return perform(self._context, verbs.recall.RECALL, asked)
 
-    def why(self, receipt: Ref | None = None) -> "Explained":
+    def why(self, receipt: Ref | None = None) -> "RecallReceipt":
         """Explain a recall, the last one by default: its hits, its nearest misses, and the factors of each score."""
         return perform(self._context, verbs.recall.WHY, verbs.recall.Why(receipt=receipt))
 
-    def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
+    def get(self, ref: AnyRef, *, forgotten: bool = False) -> Memory:
         """Return the memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
-        return perform(self._context, verbs.read.GET, verbs.read.Get(ref=ref, forgotten=forgotten))
+        return perform(self._context, verbs.read.GET, verbs.read.Get(ref=as_ref(ref), forgotten=forgotten))
 
     def list(
         self,
@@ -249,14 +258,14 @@ class Kept:
         tags: Sequence[str] = (),
         status: "ListStatus | None" = None,
         limit: int = 50,
-        after: Ref | None = None,
+        after: AnyRef | None = None,
         agent: str | None = None,
         files: Sequence[str] = (),
         trusts: Sequence[Trust] = (),
         session: str | None = None,
         data: Mapping[str, Any] | None = None,
     ) -> "Page":
-        """List memories, newest first: the project's, then global ones. `after` is the last ref of the previous page.
+        """List memories, newest first: the project's, then global ones. `after` is the last one of the page before.
 
         `status` None lists live memories; "archived" and "forgotten" list those. `agent` and `session`: only
         memories that this agent wrote, or that come from this session. `data`: only with these values. The case of
@@ -269,12 +278,41 @@ class Kept:
             trusts=several(trusts),  # type: ignore[arg-type]  # checked with the request
             status=status,
             limit=limit,
-            after=after,
+            after=None if after is None else as_ref(after),
             agent=agent,
             session=session,
-            data=data,
+            data=data,  # type: ignore[arg-type]  # checked with the request
         )
         return perform(self._context, verbs.read.LIST, asked)
+
+    def find(
+        self,
+        words: str,
+        *,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        files: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        status: "ListStatus | None" = None,
+        limit: int | None = None,
+    ) -> "Page":
+        """Return all memories that contain the words, newest first, as a person searches: plain text, also inside
+        other words, in content, title, tags and files. A "phrase in quotes" is found as it is written.
+
+        `files` are paths, names of files, or folders. `recall` finds the few memories that fit a question best.
+        """
+        asked = verbs.read.Find(
+            words=words,
+            kinds=several(kinds),
+            tags=several(tags),
+            files=several(files),
+            since=since,
+            until=until,
+            status=status,
+            limit=limit,
+        )
+        return perform(self._context, verbs.read.FIND, asked)
 
     def briefing(
         self,
@@ -328,7 +366,7 @@ class Kept:
         project_context: str | None = None,
         budget_tokens: int | None = None,
         files: Sequence[str] = (),
-    ) -> "Shared":
+    ) -> "ShareResult":
         """Write a message for a skill: memories that match `query`, and the project's pins and summaries.
 
         `project_context` replaces pins and summaries with your own words. The message as JSON takes at most
@@ -356,17 +394,25 @@ class Kept:
 
     # Change one memory
 
-    def reinforce(self, ref: Ref) -> Memory:
-        """Mark a memory as helpful: feedback +3, and its recency starts again."""
-        return perform(self._context, verbs.change.REINFORCE, verbs.change.One(ref=ref))
+    @overload  # a string is one ref, although it is iterable
+    def reinforce(self, ref: AnyRef) -> Memory: ...  # type: ignore[overload-overlap]
+    @overload
+    def reinforce(self, ref: Iterable[AnyRef]) -> Memories: ...
+    def reinforce(self, ref: AnyRef | Iterable[AnyRef]) -> Memory | Memories:
+        """Mark a memory, or several, as helpful: feedback +3, and its recency starts again."""
+        return self._each(verbs.change.REINFORCE, ref)
 
-    def demote(self, ref: Ref) -> Memory:
-        """Mark a memory as wrong, stale or irrelevant: feedback −1."""
-        return perform(self._context, verbs.change.DEMOTE, verbs.change.One(ref=ref))
+    @overload
+    def demote(self, ref: AnyRef) -> Memory: ...  # type: ignore[overload-overlap]
+    @overload
+    def demote(self, ref: Iterable[AnyRef]) -> Memories: ...
+    def demote(self, ref: AnyRef | Iterable[AnyRef]) -> Memory | Memories:
+        """Mark a memory, or several, as wrong, stale or irrelevant: feedback −1."""
+        return self._each(verbs.change.DEMOTE, ref)
 
     def revise(
         self,
-        ref: Ref,
+        ref: AnyRef,
         content: str | None = None,
         tags: Sequence[str] | None = None,
         *,
@@ -380,7 +426,7 @@ class Kept:
         `session` is the one in which an agent does so: a text that a tool said there keeps the trust of the tool.
         """
         asked = verbs.change.Revise(
-            ref=ref,
+            ref=as_ref(ref),
             content=content,
             tags=None if tags is None else several(tags),
             kind=kind,
@@ -391,42 +437,46 @@ class Kept:
         return perform(self._context, verbs.change.REVISE, asked)
 
     @overload  # a string is one ref, although it is iterable
-    def pin(self, ref: Ref) -> Memory: ...  # type: ignore[overload-overlap]
+    def pin(self, ref: AnyRef) -> Memory: ...  # type: ignore[overload-overlap]
     @overload  # a string is one ref, although it is iterable
-    def pin(self, ref: Iterable[Ref]) -> Memories: ...
-    def pin(self, ref: Ref | Iterable[Ref]) -> Memory | Memories:
+    def pin(self, ref: Iterable[AnyRef]) -> Memories: ...
+    def pin(self, ref: AnyRef | Iterable[AnyRef]) -> Memory | Memories:
         """Put this memory, or these, into every briefing."""
         return self._each(verbs.change.PIN, ref)
 
-    def guard(self, ref: Ref, mode: GuardMode) -> CallGuard:
+    def guard(self, ref: AnyRef, mode: GuardMode) -> CallGuard:
         """Refuse tool calls that this memory concerns, once each (`stop`), or only tell it there (`tell`)."""
-        return perform(self._context, verbs.change.GUARD, verbs.change.MakeGuard(ref=ref, mode=mode))
-
-    def unpin(self, ref: Ref) -> Memory:
-        """End a pin. The memory stays confirmed."""
-        return perform(self._context, verbs.change.UNPIN, verbs.change.One(ref=ref))
+        return perform(self._context, verbs.change.GUARD, verbs.change.MakeGuard(ref=as_ref(ref), mode=mode))
 
     @overload
-    def forget(self, ref: Ref) -> Memory: ...  # type: ignore[overload-overlap]
+    def unpin(self, ref: AnyRef) -> Memory: ...  # type: ignore[overload-overlap]
     @overload
-    def forget(self, ref: Iterable[Ref]) -> Memories: ...
-    def forget(self, ref: Ref | Iterable[Ref]) -> Memory | Memories:
+    def unpin(self, ref: Iterable[AnyRef]) -> Memories: ...
+    def unpin(self, ref: AnyRef | Iterable[AnyRef]) -> Memory | Memories:
+        """End a pin, or several. The memory stays confirmed."""
+        return self._each(verbs.change.UNPIN, ref)
+
+    @overload
+    def forget(self, ref: AnyRef) -> Memory: ...  # type: ignore[overload-overlap]
+    @overload
+    def forget(self, ref: Iterable[AnyRef]) -> Memories: ...
+    def forget(self, ref: AnyRef | Iterable[AnyRef]) -> Memory | Memories:
         """Hide a memory, or several, from every search, scope and export. `restore` or `undo` brings all back."""
         return self._each(verbs.change.FORGET, ref)
 
     @overload
-    def restore(self, ref: Ref) -> Memory: ...  # type: ignore[overload-overlap]
+    def restore(self, ref: AnyRef) -> Memory: ...  # type: ignore[overload-overlap]
     @overload
-    def restore(self, ref: Iterable[Ref]) -> Memories: ...
-    def restore(self, ref: Ref | Iterable[Ref]) -> Memory | Memories:
+    def restore(self, ref: Iterable[AnyRef]) -> Memories: ...
+    def restore(self, ref: AnyRef | Iterable[AnyRef]) -> Memory | Memories:
         """Bring an archived or forgotten memory back, or several, with the status they had."""
         return self._each(verbs.change.RESTORE, ref)
 
-    def _each(self, verb: "Verb[One, Memory]", ref: Ref | Iterable[Ref]) -> Memory | Memories:
+    def _each(self, verb: "Verb[One, Memory]", ref: AnyRef | Iterable[AnyRef]) -> Memory | Memories:
         """Change one memory, or several in one group of the journal. A ref that names none changes nothing."""
-        if isinstance(ref, int | str) or not isinstance(ref, Iterable):
-            return perform(self._context, verb, verbs.change.One(ref=ref))
-        refs = [str(self._context.find(one)[1].ref) for one in ref]
+        if isinstance(ref, int | str | Memory | Hit) or not isinstance(ref, Iterable):
+            return perform(self._context, verb, verbs.change.One(ref=as_ref(ref)))
+        refs = [str(self._context.find(as_ref(one))[1].ref) for one in ref]
         with self.together():
             return [perform(self._context, verb, verbs.change.One(ref=one)) for one in refs]
 
@@ -447,19 +497,20 @@ class Kept:
         receipts = perform(self._context, verbs.erasure.ERASE, verbs.erasure.Erase(targets=targets))
         return receipts if is_several else receipts[0]
 
-    def promote(self, ref: Ref, to: Tier = "project") -> Receipt:
+    def promote(self, ref: AnyRef, to: Tier = "project") -> Receipt:
         """Move a memory to a tier that lives longer: out of its task or session, or into global memory.
 
         It keeps its source, and the old ref then names the new memory. A text too long for the tier is refused: revise
         it first. A candidate stays one, unless a person promotes it.
         """
-        return perform(self._context, verbs.change.PROMOTE, verbs.change.Promote(ref=ref, to=to))
+        return perform(self._context, verbs.change.PROMOTE, verbs.change.Promote(ref=as_ref(ref), to=to))
 
     # Look back, and settle
 
-    def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
+    def history(self, ref: AnyRef | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
         """List the events of a memory, oldest first; without a ref, the newest of the project (or of global memory)."""
-        return perform(self._context, verbs.read.HISTORY, verbs.read.History(ref=ref, limit=limit, tier=tier))
+        asked = verbs.read.History(ref=None if ref is None else as_ref(ref), limit=limit, tier=tier)
+        return perform(self._context, verbs.read.HISTORY, asked)
 
     def undo(self, event: Ref | None = None) -> Events:
         """Undo one call: the actor's newest that is not undone, or the one that `event` belongs to.
@@ -476,11 +527,10 @@ class Kept:
             self._context, verbs.contradictions.CONFLICTS, verbs.contradictions.ListConflicts(resolved=bool(resolved))
         )
 
-    def resolve(self, conflict: Ref, keep: Ref) -> Memory:
+    def resolve(self, conflict: Ref, keep: AnyRef) -> Memory:
         """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
-        return perform(
-            self._context, verbs.contradictions.RESOLVE, verbs.contradictions.Resolve(conflict=conflict, keep=keep)
-        )
+        asked = verbs.contradictions.Resolve(conflict=conflict, keep=as_ref(keep))
+        return perform(self._context, verbs.contradictions.RESOLVE, asked)
 
     def proposals(self, session: str | None = None) -> "JudgeList":
         """Return the numbered statements of a session that wait for a judge: the oldest list, or that of `session`."""
@@ -512,7 +562,7 @@ class Kept:
 
     # Sessions, tasks, narratives
 
-    def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
+    def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "Session":
         """Open the session with that id, or begin a new one. `session.remember` names it as the source of a memory."""
         return verbs.sessions.open_for_more(self._context, id, agent=agent, parent=parent)
 
@@ -557,7 +607,7 @@ class Kept:
         priority: int | None = None,
         acceptance_criteria: Sequence[str] | None = None,
         blocked_by: Sequence[str] | None = None,
-    ) -> "OpenTask":
+    ) -> "Task":
         """Open the task with that id, or add it as pending; without an id, add a new one (TASK-001 …).
 
         The fields that are given are set. Priority 1 comes first. `blocked_by` are the ids of tasks that have to end
@@ -582,9 +632,9 @@ class Kept:
         asked = verbs.tasks.ListTasks(milestone=milestone, archived=bool(archived), query=query)
         return perform(self._context, verbs.tasks.LIST_TASKS, asked)
 
-    def narrative(self, id: str | None = None, *, of: Ref | None = None) -> "Narrative":
+    def narrative(self, id: str | None = None, *, of: AnyRef | None = None) -> "Narrative":
         """Open the narrative with that id, to add to it and read it; or the narrative `of` a memory."""
-        return verbs.tasks.open_narrative(self._context, id, of)
+        return verbs.tasks.open_narrative(self._context, id, None if of is None else as_ref(of))
 
     def narratives(self) -> "Sequence[ListedNarrative]":
         """List the narratives of the project, with the number of their memories."""
@@ -611,6 +661,7 @@ class Kept:
     awhy = awaited(why)
     aget = awaited(get)
     alist = awaited(list)
+    afind = awaited(find)
     abriefing = awaited(briefing)
     ashare = awaited(share)
     astatus = awaited(status)

@@ -2,6 +2,7 @@
 
 `memory.deliveries.for_action`, for hooks. The anchors (`memory.anchors`) name the memories that have a key in common
 with the call; they are ranked by how much that key tells, and by the words that they share with the prompt of the turn.
+Those that share only words with the call come from `call_words`.
 Rule: a few lines or none. Each is told once at the actions of a session, and not if the prompt of the turn told it.
 """
 
@@ -11,10 +12,11 @@ from math import log2
 from msgspec import Struct
 
 from kept import text
-from kept.anchors import ANY, ToolCall, is_general, keys_of_call, keys_of_memory
+from kept.anchors import ANY, ToolCall, is_general, keys_of_call, keys_of_memory, words_of_call, words_of_memory
 from kept.memory import guards
-from kept.memory.anchor_files import Anchors, is_anchored, keys_of
+from kept.memory.anchor_files import Anchors, is_anchored, is_rule, keys_of
 from kept.memory.brief import Delivery, ToldText, memory_line, note_delivery
+from kept.memory.call_words import held_by_few, sharing_words
 from kept.memory.context import Context
 from kept.memory.standing import CodeView
 from kept.memory.told import told_in
@@ -33,24 +35,15 @@ _WORTH_OF_GENERAL = 0.5  # a program that is used for everything
 _OF_FILES = 1.0  # more, if the file is one of the memory's files, and not only named in its text
 _WORTH_OF_WORD = 0.8  # a telling word that the memory shares with the prompt of the turn
 _MOST_WORDS = 4
-_TELLING_SHARE = 0.05  # of the memories: a word that more of them have tells nothing
-_AT_LEAST = 3  # memories: in a small store no word is rare by its share
+_WORTH_OF_SURPRISE = 0.25  # of a rank, for words of the call where no key tells more
 _SAME_WORDS = 3  # telling words that two memories about the same thing share at least
 _SAME_OCCASION_S = 7 * 86_400  # statements of one week belong together
 
 _STANDING = ("preference", "convention", "warning")
 _RULE_CHARS = 240  # a longer text is about one thing, and mentions the activity in passing
 
-# A text that only mentions a file, and has none of these words, is a report of past work.
-_RULES = frozenset(
-    "always never must don't dont doesn't isn't won't not no only before after until unless without instead need needs "
-    "require requires required should shouldn't cannot can't fail fails failed break breaks missing expect expects "
-    "avoid prefer prefers make sure ensure keep leave ask first rather worked works when if whenever every each "
-    "rule".split()
-)
 
-
-class Said(Struct, frozen=True, kw_only=True):
+class ActionText(Struct, frozen=True, kw_only=True):
     """The text for a tool call, and the reason if the call is refused; both are "" if there is nothing to say."""
 
     text: str = ""
@@ -66,56 +59,64 @@ class Concern(Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         named = ", ".join(_spoken(key) for key in self.keys[:2])
         return f"concerns {named}" + (f"; prompt: {', '.join(self.words)}" if self.words else "")
 
 
 def for_action(
     context: Context, call: ToolCall, delivery: Delivery, *, may_refuse: bool = True, may_tell: bool = True
-) -> Said:
+) -> ActionText:
     """Write the lines that concern a tool call, or why a guard refuses it; nothing if none does.
 
     Some agents can be refused a call only before it, and told lines only after it: then one of the two is wanted.
     """
     if context.is_injection_off(delivery.session):
-        return Said()
-    keys = keys_of_call(call, context.place or "")
+        return ActionText()
+    root = context.place or ""
+    keys, words = keys_of_call(call, root), words_of_call(call, root)
     if may_refuse and (refusal := guards.refusal_of(context, call, keys, delivery)):
-        return Said(refusal=refusal)
+        return ActionText(refusal=refusal)
     if not may_tell:
-        return Said()
-    chosen = _not_told_yet(context, keys, delivery.session)
+        return ActionText()
+    chosen = _not_told_yet(context, keys, words, delivery.session)
     if not chosen:
-        return Said()
+        return ActionText()
     look = CodeView(context)
     block = text.delivered("\n".join([HEAD, *(memory_line(one.memory, look(one.memory)) for one in chosen)]))
-    told = tuple(Entry(memory=one.memory, why=one.why) for one in chosen)
+    told = tuple(Entry(memory=one.memory, reason=one.reason) for one in chosen)
     note_delivery(context, delivery, block, ToldText(kind="action", section="concerns", told=told))
-    return Said(text=block)
+    return ActionText(text=block)
 
 
-def _not_told_yet(context: Context, keys: Sequence[str], session: str) -> list[Concern]:
+def _not_told_yet(context: Context, keys: Sequence[str], words: Mapping[str, float], session: str) -> list[Concern]:
     """Return the nearest memories, without those that were told before.
 
     A memory that was told before keeps its place among the nearest: the next ones do not move up at the next call.
     """
     told = told_in(context, session)
     silent = told.at("action", since="session") | told.at("prompt", since="turn")
-    nearest = [one for one in concerns(context, keys, told.prompt) if one.rank >= ENOUGH]
+    nearest = [one for one in concerns(context, keys, words, told.prompt) if one.rank >= ENOUGH]
     return [one for one in nearest[: context.settings.action_lines] if one.memory.uid not in silent]
 
 
-def concerns(context: Context, keys: Sequence[str], prompt: str) -> list[Concern]:
-    """Return the memories that concern a call with these keys, the nearest first."""
+def concerns(context: Context, keys: Sequence[str], words: Mapping[str, float], prompt: str) -> list[Concern]:
+    """Return the memories that concern a call with these keys and words, the nearest first."""
     home, storages = context.spaces.home(), context.readable()
     if home is None:
         return []
     anchors = Anchors(home, [storage.space for storage in storages])
     shared = {key: ids for key in keys if (ids := anchors.ids(key))}
+    held = {word: ids for word in words if (ids := anchors.ids(f"w:{word}"))}
+    said = frozenset(words_of_memory(prompt))
     found = [one for storage in storages for one in _concerns_in(storage, shared, prompt)]
+    found += [
+        Concern(memory=one.memory, rank=ENOUGH + _WORTH_OF_SURPRISE * one.surprise, keys=one.keys)
+        for storage in storages
+        for one in sharing_words(storage, held, words, said)
+    ]
     found.sort(key=lambda one: (-one.rank, -one.memory.created_at.timestamp()))
-    return _newest_of_same(found)
+    return _newest_of_same(list({one.memory.uid: one for one in reversed(found)}.values())[::-1])
 
 
 def _concerns_in(storage: Storage, shared: Mapping[str, Mapping[str, Sequence[int]]], prompt: str) -> list[Concern]:
@@ -159,11 +160,7 @@ def _worth_of_keys(memory: Memory, weights: Mapping[str, float]) -> dict[str, fl
     worth = {key: weights[key] + _OF_FILES * (key in files) for key in keys_of(memory) if key in weights}
     if not _is_standing_rule(memory):
         worth = {key: own for key, own in worth.items() if key[0] != "a"}
-    return {} if files.isdisjoint(worth) and not _reads_like_a_rule(memory) else worth
-
-
-def _reads_like_a_rule(memory: Memory) -> bool:
-    return not _RULES.isdisjoint(memory.content.lower().replace("\u2019", "'").split())
+    return {} if files.isdisjoint(worth) and not is_rule(memory) else worth
 
 
 def _is_standing_rule(memory: Memory) -> bool:
@@ -204,11 +201,7 @@ def _weights(counts: Mapping[str, int]) -> dict[str, float]:
 def _telling(reader: Reader, prompt: str) -> frozenset[str]:
     """Return the words of a prompt that few memories have."""
     words = [word for word in dict.fromkeys(text.words(prompt)) if word not in COMMON and word not in WORTHLESS]
-    if not words:
-        return frozenset()
-    known = reader.statistics(words)
-    most = max(_AT_LEAST, _TELLING_SHARE * known.rows)
-    return frozenset(word for word, rows in known.rows_with.items() if 0 < rows <= most)
+    return held_by_few(reader.statistics(words)) if words else frozenset()
 
 
 def _spoken(key: str) -> str:

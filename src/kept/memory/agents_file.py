@@ -14,7 +14,7 @@ from kept.exchange import agents_md
 from kept.exchange import memory_md as page
 from kept.memory.context import Context
 from kept.memory.memory_md import MemoryFile, PageWork
-from kept.memory.view import AGENTS_MD, Outcome, Seen, Synced, Terms, ViewPlace, Waiting
+from kept.memory.view import AGENTS_MD, Outcome, Seen, SyncOptions, SyncReport, ViewPlace, Waiting
 from kept.model import Memory
 from kept.ports import Reader, Transaction, Where
 from kept.storage.shared import every
@@ -25,7 +25,7 @@ MARK_CHARS = 14  # of a line, beside its text: `- ` and a mark
 MOMENTARY = ("summary", "progress", "file_change", "tool_output")  # kinds that tell of a moment
 
 
-def view_of(context: Context, place: ViewPlace, terms: Terms) -> MemoryFile:
+def view_of(context: Context, place: ViewPlace, terms: SyncOptions) -> MemoryFile:
     """Return the view of memories at a place: the block of AGENTS.md, or MEMORY.md."""
     return (AgentsFile if place.name == AGENTS_MD else MemoryFile)(context, place, terms)
 
@@ -36,14 +36,16 @@ class AgentsFile(MemoryFile):
     command = "kept files agents"
     title = agents_md.TITLE
 
-    def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
+    def __init__(self, context: Context, place: ViewPlace, terms: SyncOptions) -> None:
         super().__init__(context, place, terms)
         self._end = "\n"
 
-    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: SyncReport) -> Outcome:
         whole = seen.text or ""
         self._end = agents_md.newline_of(whole)
         block = agents_md.find(whole)
+        if block is None and next(chosen(self._context, tx, (), tx.stamp.at), None) is None:
+            raise Waiting("There is nothing to write: no confirmed memory of this project may stand in it.")
         inner = Seen(block.inner if block else None, seen.signature)
         outcome = super().merge(tx, inner, note, done)
         about = {"created": note.get("created", seen.text is None) if block else seen.text is None}
@@ -129,7 +131,7 @@ def is_outdated(context: Context, reader: Reader, text: str) -> bool | None:
     return shown != sorted(agents_md.line_of(one.content) for one in chosen(context, reader, rows, context.now()))
 
 
-def without_block(text: str, note: Mapping[str, Any], terms: Terms) -> str:
+def without_block(text: str, note: Mapping[str, Any], terms: SyncOptions) -> str:
     """Return the file without the block. Raises Waiting if a person has to agree, because it was edited."""
     block, written = agents_md.find(text), note.get("written")
     edits = page.find_edits(written[-1], page.parse(block.inner)) if block and written else None

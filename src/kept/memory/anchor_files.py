@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from kept import text
 from kept.anchors import (
     BITMAP_BYTES,
     FOLDER,
@@ -18,6 +19,7 @@ from kept.anchors import (
     KEY_FILE,
     MAGIC,
     MARK_BYTES,
+    MAX_WORDS,
     PLACE_PREFIX,
     RECORD_BYTES,
     bit_of,
@@ -25,11 +27,13 @@ from kept.anchors import (
     found_in,
     hashed,
     keys_of_memory,
+    words_of_memory,
 )
 from kept.errors import KeptError
 from kept.model import Event, Memory, replace
 from kept.ports import ANYWHERE, LIVE, Reader, Storage
 from kept.projects.files import locked, make_private_directory, read_regular, replace_file, warn
+from kept.recall.stems import WORTHLESS
 from kept.writing.admit import INSTRUCTION_TAG
 
 KEY_BYTES = 32
@@ -39,18 +43,40 @@ PAGE = 500  # memories that are read at once
 MOST_EVENTS = 500  # beyond that, reading all memories takes less time than following the journal
 MAX_ID = 2**32 - 1
 LOCK_S = 1.0
-KINDS = ("warning", "decision", "convention", "preference", "error", "pattern", "architecture", "discovery", "fact")
+# A text without any of these words is a report of past work, unless a person said it.
+_RULES = frozenset(
+    "always never must don't dont doesn't isn't won't not no only before after until unless without instead need needs "
+    "require requires required should shouldn't cannot can't fail fails failed break breaks missing expect expects "
+    "avoid prefer prefers make sure ensure keep leave ask first rather worked works when if whenever every each "
+    "rule".split()
+)
+REPORTS = ("progress", "file_change", "summary", "tool_output", "reasoning")  # kinds of finished work, not of rules
 
 
 def is_anchored(memory: Memory) -> bool:
     """Return True if the memory may be told at an action: said by an agent or a person, and more than a finding."""
     if memory.is_archived or memory.is_low_trust or memory.is_rejected:
         return False
-    if memory.scope != "memory" or memory.kind not in KINDS:
+    if memory.scope != "memory" or memory.kind in REPORTS:
         return False
     if INSTRUCTION_TAG in memory.tags:  # it came along with a text, and gives orders to its reader
         return False
     return memory.status != "candidate" or memory.tier in ("project", "global")
+
+
+def is_rule(memory: Memory) -> bool:
+    """Return True if a person said it, or the text says how something is to be done and not only that it was done."""
+    return memory.trust == "user" or not _RULES.isdisjoint(memory.content.lower().replace("\u2019", "'").split())
+
+
+def words_of(memory: Memory) -> list[str]:
+    """Return the words that a rule may share with a call; none for another memory."""
+    words = words_of_memory(memory.content) if is_rule(memory) else []
+    return [word for word in words if not _is_filler(word)][:MAX_WORDS]
+
+
+def _is_filler(word: str) -> bool:
+    return not WORTHLESS.isdisjoint(text.words(word))
 
 
 def keys_of(memory: Memory) -> list[str]:
@@ -163,7 +189,7 @@ class _AnchorFile:
 
     def _runs(self, memories: Iterable[Memory]) -> Iterator[bytes]:
         for memory in memories:
-            if is_anchored(memory) and memory.id <= MAX_ID and (keys := keys_of(memory)):
+            if is_anchored(memory) and memory.id <= MAX_ID and (keys := _all_keys(memory)):
                 number = memory.id.to_bytes(4, "little")
                 yield b"".join(hashed(self._key, key) + number for key in (f"u:{memory.uid}", *keys))
 
@@ -181,6 +207,10 @@ class _AnchorFile:
         while data[end + 4 : end + RECORD_BYTES] == number:
             end += RECORD_BYTES
         return place, end
+
+
+def _all_keys(memory: Memory) -> list[str]:
+    return [*keys_of(memory), *(f"w:{word}" for word in words_of(memory))]
 
 
 def _bitmap(known: bytes, runs: bytes) -> bytes:

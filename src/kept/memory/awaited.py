@@ -5,14 +5,18 @@ Rule: work that has begun is finished, also when its caller is cancelled; work t
 """
 
 import sys
+import threading
+import time
 from _contextvars import copy_context  # as contextvars does, which is one module more
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 S = TypeVar("S")
 P = ParamSpec("P")
 T = TypeVar("T")
+LEASE_RETRY_S = 0.02  # a model answers in seconds, one try takes a fraction of a millisecond
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -28,18 +32,59 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     return result
 
 
-class Awaited(Generic[S, P, T]):
-    """The twin of a method: called on an object, it returns a coroutine."""
+def awaited(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Return the twin of a method for `async` programs, with the signature of the method for help() and editors."""
 
-    def __init__(self, method: Callable[Concatenate[S, P], T]) -> None:
-        self._method = method
-        update_wrapper(self, method)  # type: ignore[arg-type]  # for help() and editors
-        self.__doc__ = f"As `{method.__name__}`, in a worker thread: `await` it."
+    async def twin(holder: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await in_thread(method, holder, *args, **kwargs)
 
-    def __get__(self, holder: S, owner: type[S] | None = None) -> Callable[P, Coroutine[Any, Any, T]]:
-        return self if holder is None else partial(in_thread, self._method, holder)  # type: ignore[return-value]
+    update_wrapper(twin, method)
+    twin.__name__ = f"a{method.__name__}"
+    twin.__qualname__ = ".".join((*method.__qualname__.split(".")[:-1], twin.__name__))
+    twin.__doc__ = f"As `{method.__name__}`, in a worker thread: `await` it."
+    return twin
 
 
-def awaited(method: Callable[Concatenate[S, P], T]) -> Awaited[S, P, T]:
-    """Return the twin of a method for `async` programs."""
-    return Awaited(method)
+@asynccontextmanager
+async def leased(lease: Callable[[], AbstractContextManager[bool]], wait_s: float) -> AsyncIterator[bool]:
+    """Hold a lease in the block. Yields False, and holds nothing, if another keeps it that long.
+
+    A worker thread makes each try, and none is taken in between: the holder needs the threads to end its work.
+    """
+    asyncio = sys.modules["asyncio"]
+    deadline = time.monotonic() + wait_s
+    while True:
+        attempt = _Attempt(lease())
+        try:
+            is_ours = await in_thread(attempt.enter)
+            if is_ours or time.monotonic() >= deadline:
+                yield is_ours
+                return
+        finally:
+            attempt.leave()
+        await asyncio.sleep(LEASE_RETRY_S)
+
+
+class _Attempt:
+    """One try to take a lease, which a thread may still make when its caller was cancelled. Then it gives it back."""
+
+    def __init__(self, lease: AbstractContextManager[bool]) -> None:
+        self._lease = lease
+        self._guard = threading.Lock()
+        self._is_in = self._is_over = False
+
+    def enter(self) -> bool:
+        is_ours = self._lease.__enter__()
+        with self._guard:
+            self._is_in = not self._is_over
+            is_in = self._is_in
+        if not is_in:
+            self._lease.__exit__(None, None, None)
+        return is_ours and is_in
+
+    def leave(self) -> None:
+        """Give the lease back, in the thread that calls: a task that is cancelled again could not wait for another."""
+        with self._guard:
+            is_in, self._is_in, self._is_over = self._is_in, False, True
+        if is_in:
+            self._lease.__exit__(None, None, None)

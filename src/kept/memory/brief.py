@@ -39,7 +39,7 @@ from kept.recall.briefing import (
     total_tokens,
 )
 from kept.recall.briefing import fitting_shared as fitting_shared
-from kept.recall.briefing.material import line_mark, memory_mark
+from kept.recall.briefing.material import line_mark, memory_mark, words_mark
 from kept.recall.briefing.prompt import FITS, MATCHES
 from kept.recall.briefing.render import render_task
 from kept.recall.briefing.render import trust_mark as trust_mark
@@ -57,7 +57,7 @@ StillTold = Callable[[Storage, Memory], Memory | None]  # a summary without line
 BackAt = Callable[[Context, Storages, datetime], "Back"]
 NewSession = Callable[[Context, str], None]  # what to do before a session is briefed that is not known yet
 
-PAUSED = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
+PAUSED = "Kept is paused here, so nothing is injected automatically. `kept resume` ends the pause."
 SWITCHED_OFF = (
     "The setting auto_briefing is off, so nothing is injected automatically. "
     "`kept config set auto_briefing true` switches it on."
@@ -125,7 +125,7 @@ def write_briefing(context: Context, request: BriefingRequest, still_told: Still
     return _brief(context, _situation(context, request), _order(context, request), request.delivery, still_told)
 
 
-def replay(context: Context, given: receipts.Explained) -> Briefing:
+def replay(context: Context, given: receipts.RecallReceipt) -> Briefing:
     """What the same agent would be told now for the same prompt. Changes nothing, and nothing is noted."""
     request = BriefingRequest(
         prompt=given.question.query,
@@ -301,7 +301,7 @@ def fitting_items(context: Context, question: str, most: int) -> tuple[Entry, ..
     if not question.strip():
         return ()
     recalled = read.recall(context, Request(query=question, limit=most, scope="items"))
-    return tuple(Entry(memory=hit.memory, why=FITS) for hit in recalled if not distrust(hit.memory))
+    return tuple(Entry(memory=hit.memory, reason=FITS) for hit in recalled if not distrust(hit.memory))
 
 
 class Gathered(Struct, frozen=True, kw_only=True):
@@ -345,7 +345,7 @@ def gather(
             situation = _of_session(situation, situation.session, readers)
         material = collect(situation, recalled, readers, context.settings, now)
     if recalled.words and redact(situation.prompt).text != situation.prompt:  # its words are pieces of a secret
-        told = [replace(e, why=FITS) if e.why.startswith(MATCHES) else e for e in material.retrieval]
+        told = [replace(e, reason=FITS) if e.reason.startswith(MATCHES) else e for e in material.retrieval]
         material = replace(material, retrieval=told)
     if material.summary and still_told is not None:
         material = replace(material, summary=_checked_summaries(material.summary, storages, still_told))
@@ -399,7 +399,8 @@ def _marks_note(told: Gathered, briefing: Briefing) -> dict[str, Any]:
     tasks = [one.name for one in told.material.tasks if render_task(one, briefing.style) in briefing.text]
     entries = [(section.name, entry.memory) for section in briefing.sections for entry in section.entries]
     lines = [line for name, memory in entries if name == "summary" for line in memory.content.split("\n")]
-    marks = [memory_mark(memory) for name, memory in entries if name != "summary"]
+    memories = [memory for name, memory in entries if name != "summary"]
+    marks = [*map(memory_mark, memories), *map(words_mark, memories)]
     return {"marks": [*marks, *map(line_mark, (*tasks, *lines))]}
 
 
@@ -416,7 +417,7 @@ class ToldText(Struct, frozen=True, kw_only=True):
 def note_delivery(context: Context, delivery: Delivery, block: str, notice: ToldText) -> bool:
     """Save the receipt of a text. Return False if that was not possible, because of a full disk, say."""
     told = [entry.memory for entry in notice.told]
-    entries = [{"ref": one.memory.ref, "uid": one.memory.uid, "why": one.why} for one in notice.told] if block else []
+    entries = [entry_line(one) for one in notice.told] if block else []
     body = receipts.body(Request(query=notice.query, limit=len(told)), Recalled()) | {
         "kind": notice.kind,
         "sections": [{"name": notice.section, "entries": entries}],
@@ -479,19 +480,19 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing, *, with_m
 
 def memory_line(memory: Memory, standing: Standing = UNKNOWN) -> str:
     """Return a memory as a briefing in plain text shows it: no content can pass for another memory."""
-    entry = Entry(memory=memory, why="", note=standing.note, branch=standing.branch, until=standing.until)
+    entry = Entry(memory=memory, reason="", note=standing.note, branch=standing.branch, until=standing.until)
     return render_entry(entry, "", "text")
 
 
 def hit_line(hit: Hit) -> str:
     """Return a hit the same way, with the notes on its code and until when it held."""
-    entry = Entry(memory=hit.memory, why="", note=hit.note, branch=hit.branch, until=hit.until)
+    entry = Entry(memory=hit.memory, reason="", note=hit.note, branch=hit.branch, until=hit.until)
     return render_entry(entry, "", "text")
 
 
 def entry_line(entry: Entry) -> dict[str, Any]:
     """An entry in a receipt."""
-    return {"ref": entry.ref, "uid": entry.memory.uid, "why": entry.why}
+    return {"ref": entry.ref, "uid": entry.memory.uid, "reason": entry.reason}
 
 
 def _check_shares(shares: Mapping[str, int]) -> Mapping[str, int]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,13 @@ from kept.exchange.importers.foreign import Brought, BroughtStatement, ForeignCo
 from kept.exchange.importers.hosts import HOSTS
 from kept.exchange.portable import piece_of
 from kept.exchange.specstory import MARK
+from kept.exchange.transcripts import PARSERS
 from kept.journal import IMPORT
-from kept.memory import imports, knowledge, library, store, write
+from kept.memory import imports, knowledge, library, project_settings, write
 from kept.memory.context import Context
 from kept.memory.host_notes import belongs_here
 from kept.memory.joiner import Joiner, JoinOptions
-from kept.model import Alias, Conflict, Draft, Memory, Receipt, Record, Source, Task, replace
+from kept.model import Alias, Conflict, Draft, Memory, Receipt, Record, Source, TaskRecord, replace
 from kept.ports import ANYWHERE, Stamp, Transaction
 from kept.projects.files import check_session_name, explained, read_regular, shown
 from kept.writing import pipeline
@@ -39,18 +41,22 @@ from kept.writing.redact import redact, redact_draft
 HOST_OF_FORMAT = {host.format: host.name for host in HOSTS}  # agents whose notes are read as they change
 BATCH = 500
 MOST_LEFT_OUT = 100  # files that are named
+MOST_LOOKED_AT = 20  # files of a folder that is given without its format
 MOST_NAMED = 8  # projects of another program in an error
 # Fields that a record of each program's transcripts has.
 _RECORDS = (
     ("claude-code", {"sessionId", "type", "cwd"}),
     ("codex", {"timestamp", "type", "payload"}),
     ("openclaw", {"type", "id", "cwd", "timestamp"}),
+    ("gemini", {"sessionId", "projectHash"}),
+    ("gemini", {"id", "timestamp", "type", "content"}),
     ("brain", {"id", "role", "timestamp"}),
 )
+FORMATS = tuple(dict.fromkeys((*BY_NAME, *PARSERS)))  # of memory files, and of transcripts
 Progress = Callable[[int, int], None]
 
 
-class BroughtIn(Struct, kw_only=True):
+class ImportReport(Struct, kw_only=True):
     """The result of an import, counted. `unread` names parts that could not be read, `left_out` those that were not."""
 
     format: str
@@ -86,7 +92,7 @@ def importer_of(path: Path, format: str | None = None) -> Importer:
     if found is None:
         raise InvalidInput(
             f"Kept does not know what {shown(path)} is.",
-            hint=f"Name its format first: kept import FORMAT {shown(path)}. Formats: {', '.join(BY_NAME)}.",
+            hint=f"Name its format first: kept import FORMAT {shown(path)}. Formats: {', '.join(FORMATS)}.",
         )
     return found
 
@@ -97,7 +103,9 @@ def is_export(path: Path) -> bool:
 
 
 def program_of(path: Path) -> str | None:
-    """The program whose transcript a file is, told by its first whole record."""
+    """Name the program that wrote a transcript, or the transcripts of a folder, by the first whole record."""
+    if path.is_dir():
+        return _program_of_folder(path)
     if path.suffix == ".md" and MARK in read_regular(path, BEGINNING):
         return "specstory"
     if path.suffix != ".jsonl" or not path.is_file():
@@ -112,6 +120,15 @@ def program_of(path: Path) -> str | None:
     return None
 
 
+def _program_of_folder(folder: Path) -> str | None:
+    """Return the program whose transcripts are below a folder, by the first files; None if a file is of another."""
+    if recognised(folder, b"") is not None:  # memory files, perhaps with transcripts beside them
+        return None
+    files = islice(folder.rglob("*.jsonl"), MOST_LOOKED_AT)
+    programs = {program_of(file) for file in files if not is_export(file)}
+    return programs.pop() if len(programs) == 1 else None
+
+
 def bring_in(
     context: Context,
     importer: Importer,
@@ -121,14 +138,14 @@ def bring_in(
     confirm: bool = False,
     from_project: str | None = None,
     progress: Progress | None = None,
-) -> BroughtIn:
+) -> ImportReport:
     """Import a file, or the files of that format below a folder. `confirm`: a person vouches for all of it.
 
     Of a file that holds several projects, what belongs to the one with the name of this folder, or `from_project`.
     A file that cannot be read is listed in `failed`, and the others are taken in. Raises InvalidInput when there is
     nothing at all.
     """
-    done = BroughtIn(format=importer.name, refused={}, unread=[], left_out=[], failed=[], dry_run=dry_run)
+    done = ImportReport(format=importer.name, refused={}, unread=[], left_out=[], failed=[], dry_run=dry_run)
     brought = _read_all(importer, path, done)
     if not brought and not done.failed and not done.unread:
         raise InvalidInput(
@@ -143,7 +160,7 @@ def bring_in(
     return done
 
 
-def _read_all(importer: Importer, path: Path, done: BroughtIn) -> Brought:
+def _read_all(importer: Importer, path: Path, done: ImportReport) -> Brought:
     """Everything that the files at a path bring."""
     brought = Brought(statements=[], tasks=[], aliases={}, disagreements=[], dialogues=[], settings={})
     brought.unread, brought.left_out = done.unread, done.left_out
@@ -163,7 +180,7 @@ def _read_all(importer: Importer, path: Path, done: BroughtIn) -> Brought:
     return brought
 
 
-def _bring_sessions(context: Context, importer: Importer, path: Path, brought: Brought, done: BroughtIn) -> None:
+def _bring_sessions(context: Context, importer: Importer, path: Path, brought: Brought, done: ImportReport) -> None:
     """Import the dialogues of notes, and the transcripts in Brain's layout, as sessions."""
     transcripts = sorted(path.glob("**/sessions/*.jsonl")) if importer.name == "brain" and path.is_dir() else []
     if done.dry_run:
@@ -178,7 +195,7 @@ def _bring_sessions(context: Context, importer: Importer, path: Path, brought: B
 
 
 def _of_project(
-    context: Context, statements: Sequence[BroughtStatement], name: str | None, done: BroughtIn
+    context: Context, statements: Sequence[BroughtStatement], name: str | None, done: ImportReport
 ) -> list[BroughtStatement]:
     """Those of this project, where the other program keeps several. Raises InvalidInput when there are none."""
     folder = context.spaces.folder()
@@ -240,7 +257,7 @@ def _when(statement: BroughtStatement) -> tuple[bool, Any]:
 class _Bringer:
     """Stores what was brought."""
 
-    def __init__(self, context: Context, format: str, done: BroughtIn, *, confirm: bool) -> None:
+    def __init__(self, context: Context, format: str, done: ImportReport, *, confirm: bool) -> None:
         self._context = context
         self._format = format
         self._done = done
@@ -275,7 +292,7 @@ class _Bringer:
         """Set what the other program had set, if a person vouches for it; else name it."""
         for name, value in settings.items():
             if self._is_vouched_for and not self._done.dry_run:
-                store.configure(self._context, name, value)
+                project_settings.configure(self._context, name, value)
             else:
                 self._done.left_out.append(f"the setting {name} = {value}; `kept config set {name} {value}` sets it")
 
@@ -305,10 +322,10 @@ class _Bringer:
     def _count(self, statement: BroughtStatement, receipt: Receipt) -> None:
         if receipt.memory is not None and statement.id:
             self._uids[statement.id] = receipt.memory.uid
-        if receipt.outcome == "refused":
-            self._refuse(receipt.reason or "invalid")
-        elif receipt.outcome == "strengthened" or receipt.reason == "already_stored":
+        if receipt.is_known:
             self._done.duplicates += 1
+        elif receipt.outcome == "refused":
+            self._refuse(receipt.reason or "invalid")
         else:
             self._done.stored += 1
             self._done.conflicts += len(receipt.conflicts)
@@ -370,7 +387,7 @@ class _Bringer:
 
     def _is_to_complete(self, receipt: Receipt) -> bool:
         """Return True for a new memory; and for one of an earlier import that a person vouches for now."""
-        is_known = receipt.reason == "already_stored" and self._is_vouched_for
+        is_known = receipt.is_known and receipt.outcome != "strengthened" and self._is_vouched_for
         return (_is_new(receipt) or is_known) and receipt.memory is not None and not receipt.memory.is_cited
 
     @property
@@ -389,7 +406,7 @@ class _Bringer:
         )
         joiner = Joiner(storage, options)
         joiner.take(piece_of(storage.space, record) for record in self._others(brought, stamp.at))
-        self._done.tasks += joiner.done.others.get(Task.noun, 0)
+        self._done.tasks += joiner.done.others.get(TaskRecord.noun, 0)
         self._done.aliases += joiner.done.others.get(Alias.noun, 0)
         self._done.conflicts += joiner.done.conflicts
         for reason, number in joiner.done.refused.items():

@@ -14,6 +14,7 @@ from kept.memory import guards, trust
 from kept.memory.context import Context, Ref, as_it_is, by_uid
 from kept.memory.session_summary import leave_out
 from kept.memory.standing import held_again
+from kept.memory.told import without_last_told
 from kept.memory.write import check_not_cited
 from kept.model import Memory, RejectedAs, Rejection, replace
 from kept.ports import Transaction
@@ -113,7 +114,8 @@ def forget(context: Context, ref: Ref, *, rejects: RejectedAs | None = "forgotte
         put_away(tx, current, rejects)
         return current
 
-    current = context.write(storage, work, urgent=True)
+    with without_last_told(context.spaces.home()):
+        current = context.write(storage, work, urgent=True)
     context.tell_write(storage, current.is_archived - 1)
     return context.find(ref)[1]
 

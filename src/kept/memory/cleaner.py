@@ -14,7 +14,7 @@ import msgspec
 from kept import text
 from kept.errors import InvalidInput
 from kept.exchange import joining
-from kept.model import Alias, Allowance, Event, Memory, Message, Record, Session, Task, replace
+from kept.model import Alias, Allowance, Event, Memory, Message, Record, SessionRecord, TaskRecord, replace
 from kept.ports import ANYTHING, Reader
 from kept.writing.check import check, check_moment, check_text
 from kept.writing.pipeline import WriteRules
@@ -72,7 +72,7 @@ class Cleaner:
             if isinstance(value, datetime):
                 check_moment(value, "A time")
         clean = msgspec.convert(self._walked(msgspec.to_builtins(record)), type(record))
-        if isinstance(record, Task | Alias | Session) and clean.subject != record.subject:
+        if isinstance(record, TaskRecord | Alias | SessionRecord) and clean.subject != record.subject:
             raise InvalidInput("The name of a record must not contain a secret.")
         return clean
 

@@ -9,11 +9,11 @@ import os
 import time
 from _contextvars import ContextVar  # as contextvars does, which is one module more
 from _thread import get_ident
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -24,15 +24,17 @@ from kept.model import (
     GLOBAL,
     Actor,
     Allowance,
+    AnyRef,
     Conflict,
     Event,
     Memory,
+    Name,
     Origin,
     Pause,
     Receipt,
-    Session,
+    SessionRecord,
     Source,
-    Task,
+    TaskRecord,
     Tier,
     replace,
 )
@@ -43,7 +45,7 @@ from kept.tables import PRESETS
 
 if TYPE_CHECKING:
     from kept.memory.judge_lists import JudgeList
-    from kept.memory.sessions import OpenSession
+    from kept.memory.session_log import SessionLog
     from kept.projects.spaces import Spaces
     from kept.projects.worktree import WorkTree
     from kept.recall import Join, Reranker
@@ -68,8 +70,8 @@ Events = list[Event]
 Storages = list[Storage]
 Receipts = list[Receipt]
 Conflicts = list[Conflict]
-Sessions = list[Session]
-Tasks = list[Task]
+Sessions = list[SessionRecord]
+Tasks = list[TaskRecord]
 
 T = TypeVar("T")
 
@@ -109,7 +111,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     at_close: list[Callable[[], None]] = field(default_factory=list)
     latencies: "Latencies | None" = None  # how long the last recalls took, once there was one
     tend: "Callable[[Context], None] | None" = None  # a little upkeep after a recall, where that is due
-    speaking: "dict[str, OpenSession]" = field(default_factory=dict)  # the last sessions begun or spoken in here
+    speaking: "dict[str, SessionLog]" = field(default_factory=dict)  # the last sessions begun or spoken in here
 
     @cached_property
     def narrative(self) -> str | None:
@@ -342,11 +344,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         return Stamp(group=group, at=self.now(), actor=self.signature, undoes=undoes)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> Iterator[str]:
         """Let all changes inside, of this thread or task, be one group of the journal, which one undo takes back."""
-        token = _TOGETHER.set((self, self.stamp(shared=True)))
+        stamp = self.stamp(shared=True)
+        token = _TOGETHER.set((self, stamp))
         try:
-            yield
+            yield stamp.group
         finally:
             _TOGETHER.reset(token)
 
@@ -385,7 +388,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Return where something comes from that is stored now: who acts. A session is named by the caller alone."""
         return Source(origin=self.origin, agent=self.author, narrative=self.narrative)
 
-    def note_speaking(self, session: "OpenSession") -> None:
+    def note_speaking(self, session: "SessionLog") -> None:
         """Note that a session is going on here: a tool result of it does not become an agent's own word."""
         self.speaking.pop(session.id, None)
         self.speaking[session.id] = session
@@ -473,6 +476,24 @@ def by_ref(reader: Reader, wanted: ids.Ref) -> Memory | None:
 def by_uid(reader: Reader, uid: str) -> Memory | None:
     """The memory with that uid, on whichever shelf it is."""
     return next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
+
+
+class About(TypedDict, total=False):
+    """Collect the arguments of `memory.remember` besides the text, for handles that store a statement the same way."""
+
+    kind: str
+    tags: Sequence[str]
+    files: Sequence[Name]
+    importance: float | None
+    pin: bool
+    tier: Tier
+    topic: str | None
+    source: Source | None
+    key: str | None
+    data: Mapping[str, Any] | None
+    also: Sequence[str]
+    replaces: AnyRef | Sequence[AnyRef]
+    check: str | None
 
 
 class Handle:

@@ -1,4 +1,4 @@
-"""The operator's side of a database: make it, let roles in, look how it is. For `kept database`.
+"""Serve the operator of a database, for `kept store database`: make it, let roles in, report its state.
 
 These functions open no memory. Rule: a project is named as its team names it; its space is worked out here.
 """
@@ -6,17 +6,43 @@ These functions open no memory. Rule: a project is named as its team names it; i
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kept.projects.registry import team_space
+from kept.errors import MovedAway
+from kept.projects import Projects
+from kept.projects.registry import Project, team_space
+from kept.projects.teams import as_role_of, join
+from kept.settings import Settings
 from kept.storage import database
 from kept.storage import is_database as is_database
 
 if TYPE_CHECKING:
-    from kept.storage.database import DatabaseStatus
+    from kept.storage.database import DatabaseStatus, SchemaChanges
 
 
-def initialise(url: str) -> int:
-    """Make the tables, or bring them up to date. Returns how many steps were made. Call it as the owner."""
-    return database.initialise(url)
+def url_for(project: Project, moved: MovedAway) -> str:
+    """Return the URL of a project that was moved to a database, for the role that this home uses.
+
+    "" if it is another project that was moved, or one that is in a file now.
+    """
+    if not is_database(moved.to) or moved.space != (project.space if project.team is None else project.team.space):
+        return ""
+    if project.team is None:
+        return moved.to
+    url = as_role_of(project.team.database, moved.to)
+    return "" if url == project.team.database else url  # it was followed before, and this command names the old place
+
+
+def follow(projects: Projects, project: Project, url: str, *, settings: Settings) -> Project:
+    """Use a project in the database that it was moved to."""
+    name = project.name if project.team is None else project.team.name
+    return join(projects, name, project.root or ".", url, settings=settings)
+
+
+def initialise(url: str, *, sharded: bool = False) -> "SchemaChanges":
+    """Make the tables, or bring them up to date. Return how many steps were made, and who was shut out.
+
+    Call it as the owner. `sharded`: spread them over the workers of a Citus cluster.
+    """
+    return database.initialise(url, sharded=sharded)
 
 
 def status(url: str) -> "DatabaseStatus":

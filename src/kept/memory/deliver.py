@@ -19,7 +19,7 @@ from kept.memory import brief, verbs
 from kept.memory.brief import Delivery, memory_line
 from kept.memory.context import Context
 from kept.memory.receipts import given_at, save_notes
-from kept.memory.told import Moment, told_in
+from kept.memory.told import LastTold, Moment, told_in
 from kept.model import Entry, Memory
 from kept.ports import Storage
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from kept.anchors import ToolCall
-    from kept.memory.actions import Said
+    from kept.memory.actions import ActionText
 
 MAX_CHARS = 9_500  # Claude Code puts more than 10,000 characters into a file, and Codex cuts at about 10 KB
 PROMPT_TOKENS = 1_000
@@ -70,6 +70,14 @@ class Deliveries:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    def last_told(self, role: str) -> LastTold | None:
+        """Return the last text that an agent was told here as that role; None for a project in a file."""
+        home, project = self._context.spaces.home(), self._context.spaces.database_project()
+        if home is None or not project:
+            return None
+        actor = self._context.actor
+        return LastTold(home, f"{project} {role} {actor.role} {actor.name}", self._context.now)
 
     def at_start(self, listener: Listener) -> str:
         """Write what an agent should know when a session begins, or after its context was compacted."""
@@ -133,7 +141,7 @@ class Deliveries:
 
     def for_action(
         self, call: "ToolCall", listener: Listener, *, may_refuse: bool = True, may_tell: bool = True
-    ) -> "Said":
+    ) -> "ActionText":
         """Write the lines that concern a tool call, or the reason to refuse it; nothing if no memory concerns it."""
         from kept.memory import actions  # not for a prompt, which has less time
 
@@ -153,10 +161,10 @@ class Deliveries:
         known = [one for one in found if one.memory.uid not in besides]
         if not known:
             return ""
-        head = KNOWN if known[0].why == known_errors.SAME else PERHAPS_KNOWN
+        head = KNOWN if known[0].reason == known_errors.SAME else PERHAPS_KNOWN
         lines = [memory_line(one.memory) for one in known]
         block = text.delivered(_cut([head, *lines], MAX_CHARS - len(text.delivered("x"))))
-        told = tuple(Entry(memory=one.memory, why=one.why) for one in known)
+        told = tuple(Entry(memory=one.memory, reason=one.reason) for one in known)
         notice = brief.ToldText(kind="known_error", section="known errors", told=told, query=output[:ERROR_CHARS])
         brief.note_delivery(self._context, listener.delivery("failure"), block, notice)
         return block

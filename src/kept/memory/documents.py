@@ -5,7 +5,9 @@ treat it like any other. Rule: nothing is judged. A document is stored as it is 
 the place of the one with its key; the program decides what is worth keeping.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,11 +21,12 @@ from kept.model import Draft, Event, Memory, Scope, Source, Trust, replace
 from kept.ports import Reader, Transaction, Where
 from kept.recall import Request
 from kept.writing import pipeline
-from kept.writing.redact import redact_draft
+from kept.writing.redact import redact
 
 VALUE, LASTS, EXPIRES = "value", "lasts_minutes", "expires_at"  # in the data of the memory
 BATCH = 500
 MOST_FOUND = 1_000
+_DIGEST = re.compile(r"id-[0-9a-f]{32}")
 
 
 class Document(Struct, frozen=True, kw_only=True):
@@ -49,12 +52,30 @@ class Document(Struct, frozen=True, kw_only=True):
 Get = Callable[[str], Document | None]
 
 
+def storable_id(id: str) -> str:
+    """Return an id of a person or a program; one that redaction would take out of a document, as its digest.
+
+    An e-mail address or `auth0|5f7c…` could not be found again, or would be the same for all users. An id that is
+    written like a digest has one as well, so that no user reads the memories of another by that name.
+    """
+    forms = (id, f"user_id:{id}", f'{{"user_id":"{id}"}}')
+    if not _DIGEST.fullmatch(id) and not any(redact(form).found for form in forms):
+        return id
+    return f"id-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
 def _with_rest(first: Sequence[Document], rest: Sequence[Document]) -> Sequence[Document]:
     """Return the first documents and then the others, whose scores are brought below those of the first."""
     known, least = {one.key for one in first}, min((one.score or 0.0 for one in first), default=1.0)
     best = max((one.score or 0.0 for one in rest), default=0.0) or 1.0
     others = [replace(one, score=least * (one.score or 0.0) / best) for one in rest if one.key not in known]
     return [*first, *others]
+
+
+def hidden_ids(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids that are stored as a digest, by their names, as the program wrote them."""
+    ids = {name: str(id).strip() for name, id in given.items() if id is not None}
+    return {name: id for name, id in ids.items() if storable_id(id) != id}
 
 
 class Documents:
@@ -125,21 +146,26 @@ class Documents:
                 return
             last = page[-1].id
 
-    def search(self, query: str, *, tag: str | None = None, limit: int = 10) -> Sequence[Document]:
+    def search(
+        self, query: str, *, tag: str | None = None, limit: int = 10, has_floor: bool = False
+    ) -> Sequence[Document]:
         """Return the documents that share words with the query, best first: all that do, without a floor.
 
-        Where vectors are on, also those with a near meaning.
+        Where vectors are on, also those with a near meaning. `has_floor`: those that `recall` would give, each scored
+        by how likely it answers, from 0 to 1, whether by words or by vectors.
         """
         wanted, most = self._collection if tag is None else tag, min(limit, MOST_FOUND)
         by_words = Request(query=query, limit=most, profile="praxis", tags=(wanted,), has_exact_tags=True)
+        if has_floor:
+            return self._found(replace(by_words, profile=None), is_confidence=True)
         found = self._found(by_words)
         if self._context.settings.search_provider == "hybrid":
             found = _with_rest(self._found(replace(by_words, profile=None)), found)[:most]
         return found
 
-    def _found(self, request: Request) -> Sequence[Document]:
+    def _found(self, request: Request, *, is_confidence: bool = False) -> Sequence[Document]:
         return [
-            replace(self._to_document(hit.memory), score=hit.score)
+            replace(self._to_document(hit.memory), score=hit.confidence if is_confidence else hit.score)
             for hit in read.recall(self._context, request).hits
             if hit.memory.topic == self._collection and not self._is_gone(hit.memory)
         ]
@@ -161,7 +187,7 @@ class Documents:
     def redactor(self) -> Callable[[Draft], Draft]:
         """Return a function that takes the secrets out of a draft, by the rules as they are now."""
         rules = self._context.rules()
-        return lambda draft: redact_draft(draft, email=rules.redact_email, allow=rules.allow).draft
+        return lambda draft: rules.redacted(draft).draft
 
     def _document_at(self, reader: Reader, key: str) -> Document | None:
         memory = _by_key(reader, self._key(key))
@@ -186,7 +212,7 @@ class Documents:
         if ready.draft.key != draft.key or ready.draft.data is None or VALUE not in ready.draft.data:
             raise InvalidInput(
                 f"The key {ready.draft.key} looks like a secret, so nothing can be stored under it.",
-                hint="Use a key without a secret.",
+                hint="Use another key; for an e-mail address or an id such as auth0|5f7c…, a digest of it.",
             )
         return ready
 

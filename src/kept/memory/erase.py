@@ -14,41 +14,45 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
 
 from kept import journal, text
-from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
+from kept.errors import Busy, KeptError, MovedAway, NotAllowed, NotFound, StorageError
 from kept.memory import guards, memory_md, views
 from kept.memory.context import BATCH, ERASING, SHARED, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.findings import MESSAGE_REF, find_message
 from kept.memory.library import write_items_json
 from kept.memory.promotion import FROM_UID
 from kept.memory.session_summary import unlabelled
-from kept.memory.sessions import OpenSession
-from kept.memory.tasks import OpenTask
+from kept.memory.sessions import Session
+from kept.memory.tasks import Task
+from kept.memory.told import without_last_told
 from kept.model import (
     ERASED,
     GLOBAL,
     REDACT,
     Alias,
     Event,
+    Hit,
     Memory,
     Message,
     Receipt,
     Rejection,
-    Session,
-    Task,
+    SessionRecord,
+    TaskRecord,
+    as_ref,
     replace,
 )
 from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
 from kept.projects.files import remove_drafts, rewrite_mirror, shown, write_session_index
 from kept.storage import scrub
-from kept.storage.shared import pages_of
+from kept.storage.shared import MOST, MOVED, check_fence, pages_of
 from kept.writing.admit import DELIBERATE
-from kept.writing.passages import SAID, Buried, Passages, buried_names, count_words, in_strings
+from kept.writing.passages import SAID, Buried, Passages, Traces, buried_names, count_words, in_strings
 
 
 class Named(Struct, frozen=True):
@@ -58,9 +62,13 @@ class Named(Struct, frozen=True):
     name: str
 
 
-Erasable = Ref | Message | Session | OpenSession | Task | OpenTask | Alias | Named
+Erasable = Ref | Memory | Hit | Message | SessionRecord | Session | TaskRecord | Task | Alias | Named
 
 SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to be looked for
+_WRITTEN = ("content", "title", "topic", "tags", "files", "data")  # fields of a memory that hold words of a person
+# Fields of a receipt that hold none, and those of whose entries the reasons hold none.
+_OF_KEPT = ("receipt", "at", "factors", "kind", "event", "moment", "agent", "session", "degraded")
+_LEFT_OUT = ("left_out", "misses")
 ECHO_WORDS = 6  # the same in sessions that have nothing to do with it
 
 
@@ -74,7 +82,7 @@ class ErasePlan(Struct):
     sessions: dict[str, Passages] = field(default_factory=dict)  # that quote something, and what
     messages: dict[str, set[str]] = field(default_factory=dict)  # session → ids of messages
     whole: list[str] = field(default_factory=list)  # names of sessions
-    tasks: dict[str, Task] = field(default_factory=dict)  # by id
+    tasks: dict[str, TaskRecord] = field(default_factory=dict)  # by id
     aliases: dict[str, Alias] = field(default_factory=dict)  # by word
     told: list[str] = field(default_factory=list)  # the contents of the messages to erase
     said: list[str] = field(default_factory=list)  # the sentences of these messages and of the sessions to erase
@@ -104,6 +112,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     quotes: Passages
     spoken: Passages
     buried: list[str]  # the marks that keep the texts from being captured again
+    traced: tuple[set[str], Traces] | None = None  # names and words that find receipts; None: all go
 
 
 class Cleaning(Struct):
@@ -120,22 +129,47 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
     finish_files(context)
     plans, named, wanted = _plan(context, targets)
-    cleaning = _carry_out(context, plans, wanted)
+    moved = moved_from_here(context)
+    with without_last_told(context.spaces.home()):
+        cleaning = _carry_out(context, plans, wanted)
     found = sum((plan.found for plan in plans.values()), Counter(backups=sum(one.backups for one in cleaning.scrubbed)))
-    hints = _hints(context, plans, wanted, cleaning, found)
+    hints = [*moved, *_hints(context, plans, wanted, cleaning, found)]
     return [_receipt(name, found, cleaning, hints) for name in named]
+
+
+def moved_from_here(context: Context) -> list[str]:
+    """Say that this is the old copy of a moved project. Raises MovedAway if the home has not followed it yet."""
+    storage = context.spaces.project()
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        notes = reader.file_notes(MOVED)
+    try:
+        check_fence(storage.space, notes)
+    except MovedAway as error:
+        if context.spaces.is_where_the_home_points():
+            raise
+        return [f"This is the old copy, and the other one still holds it: {error.message}"]
+    return []
 
 
 def preview(context: Context, targets: Iterable[Erasable]) -> dict[str, int]:
     """Count the records that `erase` would remove or change, by place. Changes nothing."""
-    plans = _plan(context, targets)[0].values()
+    planned, _, wanted = _plan(context, targets)
+    plans = planned.values()
     found = {
         "memories": sum(len(plan.memories) for plan in plans),
         "memories that quote it": sum(len(plan.quoting) for plan in plans),
         "conversations": sum(len({*plan.sessions, *plan.messages, *plan.whole}) for plan in plans),
         "tasks": sum(len(plan.tasks) for plan in plans),
+        "receipts": sum(len(_receipts_to_go(plan.storage, wanted)) for plan in plans),
     }
     return {place: number for place, number in found.items() if number}
+
+
+def quoting(context: Context, targets: Iterable[Erasable]) -> list[str]:
+    """Return the refs of the memories that would be erased only in part. Changes nothing."""
+    return [memory.ref for plan in _plan(context, targets)[0].values() for memory in plan.quoting.values()]
 
 
 def _plan(context: Context, targets: Iterable[Erasable]) -> tuple[dict[str, ErasePlan], list[str], Wanted]:
@@ -150,7 +184,7 @@ def _plan(context: Context, targets: Iterable[Erasable]) -> tuple[dict[str, Eras
     for plan in plans.values():
         _find_copies(plan, wanted)
         _find_quotations(plan, wanted)
-    return plans, named, wanted
+    return plans, named, replace(wanted, traced=_traced(plans))
 
 
 def _wanted(plans: dict[str, ErasePlan]) -> Wanted:
@@ -175,7 +209,7 @@ def _wanted(plans: dict[str, ErasePlan]) -> Wanted:
 def _carry_out(context: Context, plans: dict[str, ErasePlan], wanted: Wanted) -> Cleaning:
     """Erase in the stores, global memory first, and clean their files."""
     cleaning = Cleaning()
-    stamp = context.stamp(shared=GLOBAL in plans and not plans[GLOBAL].is_empty)
+    stamp = replace(context.stamp(shared=GLOBAL in plans and not plans[GLOBAL].is_empty), passes_fence=True)
     # The project's always: there are the questions that were asked about it.
     touched = [one.storage for one in plans.values() if not one.is_empty or one.storage.space != GLOBAL]
     for storage in global_first(touched):
@@ -372,16 +406,16 @@ def _named(target: Erasable) -> Named | Ref:
     match target:
         case Named():
             return target
-        case Session() | OpenSession():
-            return Named("session", target.id if isinstance(target, OpenSession) else target.name)
-        case Task() | OpenTask():
-            return Named("task", target.id if isinstance(target, OpenTask) else target.name)
+        case SessionRecord() | Session():
+            return Named("session", target.id if isinstance(target, Session) else target.name)
+        case TaskRecord() | Task():
+            return Named("task", target.id if isinstance(target, Task) else target.name)
         case Alias():
             return Named("alias", target.word)
         case Message():
             return f"{target.session}#{target.n}"
         case ref:
-            return ref
+            return as_ref(ref)
 
 
 def _plan_session(context: Context, spaces: dict[str, ErasePlan], name: str) -> str:
@@ -398,7 +432,7 @@ def _plan_task(context: Context, spaces: dict[str, ErasePlan], name: str) -> str
     views.take_edits(context)
     plan = _of_project(context, spaces)
     with plan.storage.reading() as reader:
-        task = next((one for one in reader.all(Task) if one.name == name), None)
+        task = next((one for one in reader.all(TaskRecord) if one.name == name), None)
     if task is None:
         raise NotFound(f"There is no task {name[:60]!r}.", hint="`kept task list --all` shows them.")
     plan.tasks[name] = task
@@ -453,7 +487,7 @@ def _follow_messages(plan: ErasePlan) -> None:
 
 def _follow_single(plan: ErasePlan, reader: Reader) -> list[str]:
     """Add the copies of single messages in forks. Returns the sentences that they said."""
-    sessions = reader.all(Session)
+    sessions = reader.all(SessionRecord)
     for name, ids in list(plan.messages.items()):
         family = _family(sessions, name)
         gone = [message for message in reader.messages(name) if message.id in ids]
@@ -465,7 +499,7 @@ def _follow_single(plan: ErasePlan, reader: Reader) -> list[str]:
 
 def _follow_whole(plan: ErasePlan, reader: Reader) -> Iterator[str]:
     """Add the copies of whole sessions in their forks. Returns the sentences that were said in them."""
-    sessions = reader.all(Session)
+    sessions = reader.all(SessionRecord)
     for name in plan.whole:
         gone = _own_messages(reader, name)
         yield from _statements(message.content for message in gone)
@@ -512,14 +546,14 @@ def _is_left_by(memory: Memory, sessions: Sequence[str]) -> bool:
     return bool(witnesses) and witnesses <= set(sessions) and memory.source.origin not in DELIBERATE
 
 
-def _descendants(sessions: Sequence[Session], name: str) -> set[str]:
+def _descendants(sessions: Sequence[SessionRecord], name: str) -> set[str]:
     found: set[str] = set()
     while more := {one.name for one in sessions if one.parent in {name, *found}} - found - {name}:
         found |= more
     return found
 
 
-def _family(sessions: Sequence[Session], name: str) -> set[str]:
+def _family(sessions: Sequence[SessionRecord], name: str) -> set[str]:
     """A session with all that it was forked from, and all that was forked from those."""
     parents = {one.name: one.parent for one in sessions}
     first, seen = name, {name}
@@ -566,6 +600,85 @@ def _find_copies(plan: ErasePlan, wanted: Wanted) -> None:
                 plan.found["copies"] += 1
             elif (clean := _without_quotations(memory, wanted, family, plan.told)) != memory:
                 _add_quoting(plan, memory, clean)
+
+
+def _traced(plans: dict[str, ErasePlan]) -> tuple[set[str], Traces] | None:
+    """Return the names and words that could tell a receipt of the memories to erase; None if more than those go."""
+    if any(map(_takes_more, plans.values())):
+        return None
+    names = {name for plan in plans.values() for name in _names_of(plan)}
+    traces = Traces([said for plan in plans.values() for said in _ever_said(plan)])
+    for remaining in chain.from_iterable(map(_remaining, plans.values())):
+        traces.forgive("\n".join(_strings(_texts_of(remaining))))
+    return names, traces
+
+
+def _takes_more(plan: ErasePlan) -> bool:
+    """Return True if a plan erases more than memories."""
+    return any((plan.messages, plan.whole, plan.tasks, plan.aliases))
+
+
+def _names_of(plan: ErasePlan) -> set[str]:
+    """Return the refs and uids of the memories to erase and of those that quote them."""
+    named = (*plan.memories.values(), *plan.quoting.values())
+    return {one.ref for one in named} | {one.uid for one in named}
+
+
+def _ever_said(plan: ErasePlan) -> list[str]:
+    """Return every text that the memories to erase have now, or had before a revision."""
+    said: list[str] = []
+    with plan.storage.reading() as reader:
+        for memory in plan.memories.values():
+            before = [one.changed or {} for one in reader.events(subject=memory.uid)]
+            said += _strings([_texts_of(memory), [changed.get(name) for changed in before for name in _WRITTEN]])
+    return said
+
+
+def _remaining(plan: ErasePlan) -> Iterator[Memory]:
+    """Yield the memories that stay, those that quote an erased one as they will be."""
+    every = (memory for page in pages_of(plan.storage, ANYWHERE) for memory in page)
+    return (plan.quoting.get(one.uid, one) for one in every if one.uid not in plan.memories)
+
+
+def _texts_of(memory: Memory) -> list[Any]:
+    return [[*part] if isinstance(part, tuple) else part for part in (getattr(memory, name) for name in _WRITTEN)]
+
+
+def _receipts_to_go(storage: Storage, wanted: Wanted) -> list[int]:
+    """Return the numbers of the receipts of a space that go with the memories."""
+    if storage.space == GLOBAL:
+        return []
+    with storage.reading() as reader:
+        return receipts_with(reader, *(wanted.traced or (None, None)))
+
+
+def receipts_with(reader: Reader, names: Collection[str] | None, traces: Traces | None) -> list[int]:
+    """Return the numbers of the receipts that name something, or whose words could be taken from it; None: of all."""
+    kept = reader.receipts_of(None, limit=MOST)
+    if names is None or traces is None:
+        return [number for number, _, _ in kept]
+    return [
+        number
+        for number, _, body in kept
+        if any(said in names or traces.are_in(said) for said in _asked_or_given(body))
+    ]
+
+
+def _asked_or_given(body: dict[str, Any]) -> Iterator[str]:
+    """Every string in a receipt that is not a word of Kept."""
+    for name, value in body.items():
+        if name not in _OF_KEPT:
+            yield from _values(value, without="reason" if name in _LEFT_OUT else "")
+
+
+def _values(value: Any, without: str) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _values([inner for name, inner in value.items() if name != without], without)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _values(inner, without)
 
 
 def _is_copy(memory: Memory, wanted: Wanted, originals: set[str]) -> bool:
@@ -616,7 +729,7 @@ def _find_quotations(plan: ErasePlan, wanted: Wanted) -> None:
     if not wanted.quotes and not wanted.spoken:
         return
     with plan.storage.reading() as reader:
-        sessions = reader.all(Session)
+        sessions = reader.all(SessionRecord)
     parts = _parts(sessions, wanted.asked.values())
     echoed = _statements(plan.told)
     anywhere = wanted.quotes | Passages(_of_words(ECHO_WORDS, echoed))
@@ -631,7 +744,7 @@ def _find_quotations(plan: ErasePlan, wanted: Wanted) -> None:
             plan.sessions[session.name] = looked_for
 
 
-def _parts(sessions: Sequence[Session], memories: Iterable[Memory]) -> dict[str, set[str]]:
+def _parts(sessions: Sequence[SessionRecord], memories: Iterable[Memory]) -> dict[str, set[str]]:
     """Session → the sentences of memories that came from it, or from one of its family."""
     parts: dict[str, set[str]] = {}
     for memory in memories:
@@ -660,6 +773,8 @@ def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
 
 
 def _write(context: Context, plan: ErasePlan, wanted: Wanted, stamp: Stamp) -> None:
+    if n_receipts := len(_receipts_to_go(plan.storage, wanted)):
+        plan.found["receipts"] += n_receipts
     memories = list(plan.memories.values())
     size = max(1, len(memories)) if plan.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
     for start in range(0, len(memories), size):
@@ -685,7 +800,7 @@ def _write(context: Context, plan: ErasePlan, wanted: Wanted, stamp: Stamp) -> N
             tx.erase(alias if alias.id else tx.add(alias, "alias"))
         if plan.storage.space != GLOBAL:
             tx.bury([ANYTHING])
-            tx.erase_receipts()
+            tx.erase_receipts(None if wanted.traced is None else receipts_with(tx, *wanted.traced))
 
     with _telling(len(memories)):
         context.write(plan.storage, rest, stamp=stamp, urgent=True)
@@ -718,7 +833,7 @@ def _erase_memories(memories: Memories, tx: Transaction) -> None:
 
 def _erase_tasks(tx: Transaction, plan: ErasePlan) -> None:
     """Erase the tasks, and no longer let others wait for them."""
-    for waiting in tx.all(Task):
+    for waiting in tx.all(TaskRecord):
         if waiting.name not in plan.tasks and set(waiting.blocked_by) & plan.tasks.keys():
             others = tuple(name for name in waiting.blocked_by if name not in plan.tasks)
             tx.put(replace(waiting, blocked_by=others), "task")
@@ -890,7 +1005,7 @@ def _state_lines(what: str, unwritten: Sequence[str], *, is_clean: bool) -> Iter
 
 def _sort_of(name: str) -> str:
     """Name an erased thing in a sentence. Only the names of tasks and aliases begin with their noun."""
-    for noun in (Task, Alias):
+    for noun in (TaskRecord, Alias):
         if name.startswith(f"{noun.noun}:"):
             return f"{noun.noun.capitalize()} {name.partition(':')[2]}"
     is_memory = re.fullmatch(r"g?\d+", name) is not None
@@ -901,5 +1016,6 @@ _PLACES = {
     "copies": ("copy", "copies"),
     "quoting memories": ("memory that quoted it", "memories that quoted it"),
     "quoting messages": ("message that quoted it", "messages that quoted it"),
+    "receipts": ("receipt of a question", "receipts of questions"),
     "backups": ("backup", "backups"),
 }

@@ -11,7 +11,7 @@ from kept.memory.context import Context
 from kept.memory.erase import finish_files
 from kept.memory.library import as_document as item_document
 from kept.memory.view import AGENTS_MD, ViewPlace
-from kept.memory.views import Synced
+from kept.memory.views import SyncReport
 from kept.projects.files import shown
 
 __all__ = ["ViewStatus", "agents", "item_document", "list_views", "merge_texts", "sync"]
@@ -30,7 +30,7 @@ class ViewStatus(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def sync(context: Context, ask: Callable[[str, Sequence[str]], bool] | None = None) -> list[Synced]:
+def sync(context: Context, ask: Callable[[str, Sequence[str]], bool] | None = None) -> list[SyncReport]:
     """Take in what people edited, and write every file as it should be.
 
     `ask(question, lines)` decides about edits that need a person: many lines gone at once, and every edit of a
@@ -43,12 +43,12 @@ def sync(context: Context, ask: Callable[[str, Sequence[str]], bool] | None = No
         raise InvalidInput(
             "There are no files beside this store.", hint="Open a project of the home: kept.open(project=…)."
         )
-    return [views.sync(context, place, views.Terms(ask=ask, is_asked_for=True)) for place in found]
+    return [views.sync(context, place, views.SyncOptions(ask=ask, is_asked_for=True)) for place in found]
 
 
-def agents(context: Context, *, remove: bool, ask: views.Ask | None) -> Synced:
+def agents(context: Context, *, remove: bool, ask: views.Ask | None) -> SyncReport:
     """Write the block of confirmed memories in AGENTS.md, or take it out. `ask` decides about edits inside it."""
-    terms, place = views.Terms(ask=ask, is_asked_for=True), views.agents_place(context, context.owned())
+    terms, place = views.SyncOptions(ask=ask, is_asked_for=True), views.agents_place(context, context.owned())
     if place is None:
         raise InvalidInput("This project has no directory, so it has no AGENTS.md.", hint="Run it in the project.")
     if not remove:

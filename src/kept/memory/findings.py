@@ -19,7 +19,7 @@ from kept.memory.context import Context, Memories, by_uid
 from kept.memory.session_summary import summary_in, summary_of, tellable
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
-from kept.model import LOW_TRUST, NOTE_OF, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
+from kept.model import LOW_TRUST, NOTE_OF, Draft, Memory, Message, Receipt, SessionRecord, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.proposals import CHANGE, PROPOSAL, SETTLED, is_rejected, told_as
 from kept.recall.pipeline import live_side
@@ -29,11 +29,15 @@ from kept.writing import admit, pipeline
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known, supersede
 from kept.writing.extraction import OPEN, ExtractedDraft, Summarizer, extract, summarize
+from kept.writing.extraction.edits import edits_in
 from kept.writing.extraction.open_ends import closed_in
+from kept.writing.extraction.summaries import ASKED
 from kept.writing.extraction.turn_files import TurnFiles
-from kept.writing.last_word import NO, YES, overrules, things_in
+from kept.writing.last_word import NO, YES, overrules
+from kept.writing.over import disproves
 from kept.writing.quotes import Quotes
 from kept.writing.rejections import claim_of, is_said_in
+from kept.writing.things import things_in, values_of
 
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
@@ -96,7 +100,7 @@ def take(
     )
 
 
-def _is_read(session: Session, upto: int, *, is_whole: bool) -> bool:
+def _is_read(session: SessionRecord, upto: int, *, is_whole: bool) -> bool:
     """Return True if nothing was said since the last time, or only in the session that this one was forked from."""
     return upto <= session.shared or (not is_whole and upto <= session.checked)
 
@@ -120,7 +124,7 @@ class _Reading(Struct, frozen=True, kw_only=True):
 def _read(
     context: Context,
     storage: Storage,
-    session: Session,
+    session: SessionRecord,
     said: Sequence[Message],
     heard: Callable[[], Quotes],
     *,
@@ -216,7 +220,9 @@ def promoted_in(reader: Reader, name: str, uids: Iterable[str]) -> list[str]:
     return [one.uid for one in found if one is not None and (one.data or {}).get(admit.PROMOTED_IN) == name]
 
 
-def _found_in(messages: Sequence[Message], session: Session, style: str) -> Iterable[tuple[ExtractedDraft, Message]]:
+def _found_in(
+    messages: Sequence[Message], session: SessionRecord, style: str
+) -> Iterable[tuple[ExtractedDraft, Message]]:
     """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
     by_id, files = {message.id: message for message in messages}, TurnFiles(messages, session.cwd)
     for found in extract(messages, session.cwd, style=style, with_minor=True):
@@ -224,7 +230,7 @@ def _found_in(messages: Sequence[Message], session: Session, style: str) -> Iter
             yield files.given_to(found), message
 
 
-def _as_draft(found: ExtractedDraft, message: Message, session: Session, quotes: Quotes) -> Draft:
+def _as_draft(found: ExtractedDraft, message: Message, session: SessionRecord, quotes: Quotes) -> Draft:
     source = found.draft.source or Source(origin="extraction")
     is_said = message.role in ("user", "assistant", "summary")
     trust = quotes.trust_of(found.draft.content, message.trust, by=message) if is_said else found.draft.trust
@@ -254,8 +260,14 @@ def _changing(
 ) -> list[pipeline.Ready]:
     """Return the minor drafts that change something stored elsewhere, or that the user says in a second session."""
     memories = [pipeline.to_memory(ready, place) for ready in minor]
-    known, said = Known(tx, memories), _said_in_others(tx, name)
-    found = [_changes_another(tx, one, known, said) or _is_said_again(tx, name, one) for one in memories]
+    known, said = Known(tx, memories), _left_by_others(tx, name, "user")
+    blamed = _left_by_others(tx, name, "agent")
+    found = [
+        _changes_another(tx, one, known, said)
+        or any(disproves(one.content, each.content) for each in blamed)
+        or _is_said_again(tx, name, one)
+        for one in memories
+    ]
     return [one for one, is_wanted in zip(minor, found, strict=True) if is_wanted]
 
 
@@ -271,17 +283,20 @@ def _is_said_again(tx: Transaction, name: str, memory: Memory) -> bool:
 
 
 def _changes_another(tx: Transaction, memory: Memory, known: Known, said: Memories) -> bool:
-    if any(overrules(memory.content, other.content) == YES for other in said):
+    if any(_answer(memory, other) == YES for other in said):
         return True
     others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
-    return any(overrules(memory.content, other.content) != NO for other in others) or bool(
-        find_rivals(tx, memory, others)
-    )
+    return any(_answer(memory, other) != NO for other in others) or bool(find_rivals(tx, memory, others))
 
 
-def _said_in_others(tx: Transaction, name: str) -> Memories:
-    """Return the newest statements of the user that other sessions left."""
-    known = tx.select(Where(trusts=("user",), statuses=("candidate",)), limit=MOST_COMPARED)
+def _answer(later: Memory, earlier: Memory) -> int:
+    """Decide if a finding overrules an earlier one; the marks of its sentence have those of its opener."""
+    return overrules(later.content, earlier.content, marks={"change"} & set((later.data or {}).get("rules", ())))
+
+
+def _left_by_others(tx: Transaction, name: str, trust: Trust) -> Memories:
+    """Return the newest statements of the user, or findings of agents, that other sessions left."""
+    known = tx.select(Where(trusts=(trust,), statuses=("candidate",)), limit=MOST_COMPARED)
     return [one for one in known if is_finding(one) and one.source.session != name]
 
 
@@ -291,8 +306,19 @@ def _end_overruled(tx: Transaction, name: str, new: Sequence[Memory]) -> int:
     The statement that does so is told in its place. In doubt both stay, the older one as a proposal.
     """
     spoken = [one for one in new if one.trust == "user" and one.source.origin == "conversation"]
-    earlier = _said_in_others(tx, name) if spoken else []
-    return sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in earlier)
+    if not spoken:
+        return 0
+    said, found = _left_by_others(tx, name, "user"), _left_by_others(tx, name, "agent")
+    ended = sum(_is_ended(tx, old, [one for one in spoken if one.created_at > old.created_at]) for old in said)
+    return ended + sum(_is_disproved(tx, old, spoken) for old in found)
+
+
+def _is_disproved(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:
+    """Archive an agent's finding about a cause, if the user says later that this was not it."""
+    by = next((one for one in spoken if one.created_at > old.created_at and disproves(one.content, old.content)), None)
+    if by is not None:
+        supersede(tx, old, by, tx.stamp.at)
+    return by is not None
 
 
 def _ask_about(tx: Transaction, receipts: Sequence[Receipt]) -> None:
@@ -311,7 +337,7 @@ def _is_doubtful(tx: Transaction, receipt: Receipt) -> bool:
 
 def _is_ended(tx: Transaction, old: Memory, spoken: Sequence[Memory]) -> bool:
     """Archive a finding if a later statement overrules it; make it a proposal if that is in doubt."""
-    answers = {one.uid: overrules(one.content, old.content) for one in spoken}
+    answers = {one.uid: _answer(one, old) for one in spoken}
     by = next((one for one in spoken if answers[one.uid] == YES), None)
     is_told = PROPOSAL not in old.tags
     if by is not None:
@@ -410,7 +436,7 @@ def summarized(
 def _summarize(
     context: Context,
     storage: Storage,
-    session: Session,
+    session: SessionRecord,
     said: Sequence[Message],
     summarizer: Summarizer | None,
     quotes: Quotes,
@@ -422,7 +448,7 @@ def _summarize(
     trusted = [draft for draft, left in zip(trusted, told, strict=True) if left]
     text, trust = summarized(said, summarizer, quotes, trusted)
     [content] = tellable(storage, session.name, [text])
-    if not content.strip():
+    if not content.strip() or (summarizer is None and _is_only_asked(content, said)):
         return None
     return Draft(
         content=content[: admit.MAX_SUMMARY_CHARS],
@@ -433,6 +459,17 @@ def _summarize(
         created_at=said[-1].at,
         trust=trust,
     )
+
+
+def _is_only_asked(summary: str, said: Iterable[Message]) -> bool:
+    """Return True if a session has a request and nothing came of it: no finding, no open end, no change of a file.
+
+    A request with a value is kept, so that a later one with another value is known as a change: "five times".
+    """
+    if values_of(summary).slots:
+        return False
+    edits = (edit for call in said if call.role == "tool_call" for edit in edits_in(call))
+    return all(line.startswith(ASKED) for line in summary.splitlines()) and next(edits, None) is None
 
 
 def _put_end(

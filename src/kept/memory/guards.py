@@ -75,7 +75,7 @@ def _check_can_stop(memory: Memory) -> None:
     if not any(_is_precise(key) for key in keys_of(memory)):
         raise InvalidInput(
             f"Memory {memory.ref} names no file, command or activity, so no tool call would be refused.",
-            hint=f"`kept revise {memory.ref} --file PATH` adds a file, or name the command in its text.",
+            hint=f"`kept edit {memory.ref} --file PATH` adds a file, or name the command in its text.",
         )
 
 
@@ -132,7 +132,7 @@ def _noted(context: Context, session: str) -> set[tuple[str, Any]]:
 
 def _note(context: Context, memory: Memory, block: str, delivery: Delivery, more: dict[str, str]) -> bool:
     """Save a receipt. Return False if that was not possible."""
-    told = (Entry(memory=memory, why="guard"),)
+    told = (Entry(memory=memory, reason="guard"),)
     return note_delivery(context, delivery, block, ToldText(kind="action", section="guard", told=told, more=more))
 
 

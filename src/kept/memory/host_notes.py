@@ -32,7 +32,7 @@ from kept.memory.note_writer import (
     live_among,
     write_notes,
 )
-from kept.memory.sessions import paused_periods
+from kept.memory.session_log import paused_periods
 from kept.model import ALSO, ASKED, NOTE_OF, PROPOSAL, PROPOSED, Draft, Source, replace
 from kept.ports import Reader, Storage
 from kept.projects.files import NO_FOLLOW, check_session_name, make_private_directory

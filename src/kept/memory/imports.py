@@ -26,8 +26,9 @@ from kept.exchange.records import Transcript
 from kept.exchange.transcripts import PARSERS, database_lines
 from kept.memory.cleaner import messages_without_erased
 from kept.memory.context import Context
-from kept.memory.sessions import OpenSession, lease_of, open_session, paused_periods
-from kept.model import Message, Session, replace
+from kept.memory.session_log import paused_periods
+from kept.memory.sessions import Session, lease_of, log_of, open_session
+from kept.model import Message, SessionRecord, replace
 from kept.ports import Reader, Storage
 from kept.projects.files import check_session_name, explained, read_regular, shown
 from kept.writing.check import FIRST_YEAR
@@ -70,6 +71,7 @@ class TranscriptHead(Struct, frozen=True, kw_only=True):
     """Where and when a session of a file began, as far as its beginning says so."""
 
     path: Path
+    session: str | None = None  # the name that it has here; None: nothing was said in it yet
     cwd: str | None = None
     began: datetime
     is_fork: bool = False
@@ -160,7 +162,13 @@ def _heads(program: str, file: Path) -> Iterator[TranscriptHead]:
         return
     for one in [parsed, *(parsed.others if file.suffix == DATABASE else ())]:
         cwd = one.cwd or _gemini_folder(file) if program == "gemini" else one.cwd
-        yield TranscriptHead(path=file, cwd=cwd, began=_began(one) or changed, is_fork=one.parent is not None)
+        yield TranscriptHead(
+            path=file,
+            session=_names(file, one)[0] if one.messages else None,
+            cwd=cwd,
+            began=_began(one) or changed,
+            is_fork=one.parent is not None,
+        )
 
 
 def _parse_head(program: str, file: Path) -> Transcript:
@@ -323,7 +331,7 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
         if not is_ours:
             return ImportedTranscript(path=str(file), session=name, failed=IN_USE)
         added, unfit = _take_in(session, parsed.messages[0 if parsed.after else shared :])
-        session.distrust_quoted()  # also where none was new: the import before may have been cut short
+        log_of(session).distrust_quoted()  # also where none was new: the import before may have been cut short
         _end(context, session, parsed.messages)
     now = context.now()
     paused = sum(any(pause.holds(message.at or now) for pause in pauses) for message in parsed.messages)
@@ -372,22 +380,22 @@ class _Index(Struct):
     sessions: list[_IndexEntry] = []
 
 
-def _take_in(session: OpenSession, messages: Sequence[Message]) -> tuple[int, int]:
+def _take_in(session: Session, messages: Sequence[Message]) -> tuple[int, int]:
     """Add messages. Returns how many were new, and how many no store can hold."""
     added = unfit = 0
     for batch in _batches(messages):
         try:
-            added += len(session.take_in(batch))
+            added += len(log_of(session).take_in(batch))
         except InvalidInput:  # of one of them; the others are fine
             for message in batch:
                 try:
-                    added += len(session.take_in([message]))
+                    added += len(log_of(session).take_in([message]))
                 except InvalidInput:
                     unfit += 1
     return added, unfit
 
 
-def _end(context: Context, session: OpenSession, messages: Sequence[Message]) -> None:
+def _end(context: Context, session: Session, messages: Sequence[Message]) -> None:
     """Finish a session that is over; one that may still be running only gets a checkpoint."""
     last = max((one.at for one in messages if one.at is not None), default=None)
     idle = timedelta(minutes=context.settings.session_idle_minutes)
@@ -429,7 +437,7 @@ def _found_parent(
 
     A fork may have been imported before this session: then it has the messages, and this one shares them.
     """
-    sessions = reader.all(Session)
+    sessions = reader.all(SessionRecord)
     same = [one.name for one in sessions if one.parent == name or (began is not None and one.started_at == began)]
     found = [(_repeated(context, reader, other, parsed.messages), other) for other in same]
     best, other = max(found, default=(0, None))

@@ -37,7 +37,7 @@ from kept.model import (
     Message,
     Record,
     Rejection,
-    Session,
+    SessionRecord,
     Trust,
     least,
     replace,
@@ -73,7 +73,7 @@ class JoinOptions(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
-class Joined(Struct, kw_only=True):
+class MergeReport(Struct, kw_only=True):
     """The result of an import or a merge, counted in records."""
 
     stored: int = 0  # memories that are new here
@@ -94,8 +94,8 @@ class _Undone(Exception):
 class Joiner:
     """Joins pieces with one space, and counts them in `done`."""
 
-    def __init__(self, storage: Storage, options: JoinOptions, done: Joined | None = None) -> None:
-        self.done = Joined(others={}, refused={}, dry_run=options.dry_run) if done is None else done
+    def __init__(self, storage: Storage, options: JoinOptions, done: MergeReport | None = None) -> None:
+        self.done = MergeReport(others={}, refused={}, dry_run=options.dry_run) if done is None else done
         self.grown = 0  # by how many live memories
         self.storage = storage
         self._options = options
@@ -155,7 +155,7 @@ class Joiner:
             None: self._take_messages,
             Memory: self._take_memory,
             Conflict: self._take_conflict,
-            Session: self._take_session,
+            SessionRecord: self._take_session,
         }
         try:
             takers.get(piece.noun, self._take_small)(tx, piece)
@@ -456,7 +456,7 @@ class Joiner:
         return now if _is_same(target, now) else _moved(tx, now, target, MERGE)
 
     def _take_session(self, tx: Transaction, piece: Piece) -> None:
-        if not isinstance(piece.record, Session):
+        if not isinstance(piece.record, SessionRecord):
             return
         checked, history = self._cleaner.clean(piece.record, piece.history)
         check_session_name(checked.name)
@@ -475,7 +475,7 @@ class Joiner:
         if self._options.known == "join":
             self._join_session(tx, mine, theirs, history)
 
-    def _join_session(self, tx: Transaction, mine: Session, theirs: Session, history: list[Event]) -> None:
+    def _join_session(self, tx: Transaction, mine: SessionRecord, theirs: SessionRecord, history: list[Event]) -> None:
         """Take over how far the other side worked on a session, if it got further there."""
         if theirs.ended < mine.ended or not joining.news(tx.events(subject=mine.subject), history):
             return
@@ -483,7 +483,7 @@ class Joiner:
         if replace(mine, **marks) != mine:
             tx.put(replace(mine, **marks, findings=theirs.findings, promoted=theirs.promoted), MERGE)
 
-    def _name_here(self, tx: Transaction, theirs: Session) -> str:
+    def _name_here(self, tx: Transaction, theirs: SessionRecord) -> str:
         """Its name; another one if a different conversation has that name here."""
         if theirs.name in self._options.session_names:
             return self._options.session_names[theirs.name]

@@ -29,14 +29,15 @@ from kept.memory.judge_lists import Judgement as Judgement
 from kept.memory.receipts import holds_receipts
 from kept.memory.session_summary import summary_of
 from kept.memory.standing import held_again
-from kept.model import Conflict, Draft, Memory, RejectedAs, Session, Source, replace
+from kept.model import Conflict, Draft, Memory, RejectedAs, SessionRecord, Source, replace
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.proposals import DROPPED, FADE_DAYS, PROPOSAL, SETTLED, Proposal, proposals_in
 from kept.text import visible
 from kept.writing import admit
 from kept.writing import revise as again
 from kept.writing.duplicates import Known
-from kept.writing.last_word import NO, overrules, things_in
+from kept.writing.last_word import NO, overrules
+from kept.writing.things import things_in
 
 MOST_ASKED = 15  # findings of one session
 MOST_RIVALS = 5
@@ -66,14 +67,14 @@ def next_list(context: Context, *, besides: str | None = None) -> JudgeList:
     return JudgeList()
 
 
-def waiting(context: Context) -> list[tuple[Session, int]]:
+def waiting(context: Context) -> list[tuple[SessionRecord, int]]:
     """Return the sessions that wait for a judge, each with the number of its open findings, the oldest first."""
     storage = project_of(context)
     if storage is None:
         return []
     with storage.reading() as reader:
-        found = [(one, _list_of(reader, one)) for one in _waiting(context, reader)]
-    return [(one, len(asked.proposals)) for one, asked in found if asked.statements]
+        found = [(one, len(_open_findings(reader, one))) for one in _waiting(context, reader)]
+    return [(one, number) for one, number in found if number]
 
 
 def project_of(context: Context) -> Storage | None:
@@ -89,16 +90,16 @@ def list_of(context: Context, storage: Storage, name: str) -> JudgeList:
         return JudgeList() if session is None else _list_of(reader, session)
 
 
-def _waiting(context: Context, reader: Reader) -> Iterable[Session]:
+def _waiting(context: Context, reader: Reader) -> Iterable[SessionRecord]:
     """Return the sessions that ended lately with proposals that nobody has judged, the oldest first."""
     since = context.now() - timedelta(days=FADE_DAYS)
     where = Where(tags=(PROPOSAL,), since=since)
     waiting = {one.source.session for one in reader.select(where, limit=10_000) if _is_open(one)}
-    ended = [one for one in reader.all(Session) if one.name in waiting and one.finished_at is not None]
+    ended = [one for one in reader.all(SessionRecord) if one.name in waiting and one.finished_at is not None]
     return [one for one in ended if _is_own(context, reader, one)]
 
 
-def _is_own(context: Context, reader: Reader, session: Session) -> bool:
+def _is_own(context: Context, reader: Reader, session: SessionRecord) -> bool:
     """Return True for a session of this person; where no team shares the project, every session is."""
     if context.person is None:
         return True
@@ -111,9 +112,13 @@ def _is_open(memory: Memory) -> bool:
     return SETTLED not in (memory.data or {})
 
 
-def _list_of(reader: Reader, session: Session) -> JudgeList:
+def _open_findings(reader: Reader, session: SessionRecord) -> Memories:
+    return [one for one in findings_of(reader, session.name) if _is_open(one) and not one.is_low_trust]
+
+
+def _list_of(reader: Reader, session: SessionRecord) -> JudgeList:
     """Return the open findings of a session, each with the stored memories that it may replace, then its summary."""
-    found = [one for one in findings_of(reader, session.name) if _is_open(one) and not one.is_low_trust]
+    found = _open_findings(reader, session)
     if not found:
         return JudgeList()
     summary = summary_of(reader, session.name)
@@ -171,7 +176,7 @@ def _rows(reader: Reader, found: Memories, summary: Memory | None) -> list[Propo
     return rows if summary is None else [*rows, _beside(summary, SUMMARY)]
 
 
-def _as_list(session: Session, rows: Sequence[Proposal]) -> JudgeList:
+def _as_list(session: SessionRecord, rows: Sequence[Proposal]) -> JudgeList:
     return _renumbered(rows, JudgeList(session=session.name, at=session.started_at))
 
 
@@ -245,8 +250,11 @@ def _beside(memory: Memory, who: str, *, sort: str = "") -> Proposal:
 # Answers
 
 
-def judge(context: Context, code: str, answer: Answer) -> Judgement:
-    """Settle the list of that code. Raises InvalidInput for a list that is gone and for a number it does not have."""
+def judge(context: Context, code: str, answer: Answer, *, is_whole: bool = True) -> Judgement:
+    """Settle the list of that code; without `is_whole`, statements that the answer does not name wait on.
+
+    Raises InvalidInput for a list that is gone and for a number it does not have.
+    """
     storage = project_of(context)
     found = None if storage is None else _with_code(context, storage, code)
     if storage is None or found is None:
@@ -254,10 +262,10 @@ def judge(context: Context, code: str, answer: Answer) -> Judgement:
             f"There is no list {visible(code)[:20]!r} to judge: it has been judged already, or has changed since.",
             hint="Call without a list to get the one that waits, if any.",
         )
-    return settle(context, storage, found, answer)
+    return settle(context, storage, found, answer, is_whole=is_whole)
 
 
-def settle(context: Context, storage: Storage, asked: JudgeList, answer: Answer) -> Judgement:
+def settle(context: Context, storage: Storage, asked: JudgeList, answer: Answer, *, is_whole: bool = True) -> Judgement:
     """Carry out the answer to a list, as one group."""
     by_number = {one.n: one for one in asked.statements}
     _check(context, by_number, answer)
@@ -267,19 +275,33 @@ def settle(context: Context, storage: Storage, asked: JudgeList, answer: Answer)
         _settle_conflicts(context, storage, {memory.uid for memory in held.values()})
         added = [_add(context, storage, asked, one, by_number, refused) for one in answer.add]
         ended = _drop_all(context, by_number, answer, held)
-        left = _leave(context, storage, asked)
+        left = 0 if is_whole else len(_still_open(context, storage, asked.session))
+        left = left or _leave(context, storage, asked)
     spent = 0 if context.is_person else tokens.estimate(str(to_builtins(answer)))
     counts.count(context, Counter({"judged": 1, "judge_tokens": spent}))
+    as_said, rewritten = _by_wording(held, answer)
     return Judgement(
         session=asked.session,
-        kept=_refs(one for n, one in held.items() if str(n) not in answer.rewrite),
-        rewritten=_refs(one for n, one in held.items() if str(n) in answer.rewrite),
-        dropped=tuple(by_number[n].ref for n, is_replaced in ended.items() if not is_replaced),
-        replaced=tuple(by_number[n].ref for n, is_replaced in ended.items() if is_replaced),
+        kept=as_said,
+        rewritten=rewritten,
+        dropped=_refs_of(by_number, ended, is_replaced=False),
+        replaced=_refs_of(by_number, ended, is_replaced=True),
         added=_refs(one for one in added if one is not None),
         refused=tuple(refused),
         left=left,
     )
+
+
+def _by_wording(held: Mapping[int, Memory], answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the refs of the statements that are kept as they were said, and of the rewritten ones."""
+    rewritten = {n for n in held if str(n) in answer.rewrite}
+    as_said = _refs(one for n, one in held.items() if n not in rewritten)
+    return as_said, _refs(one for n, one in held.items() if n in rewritten)
+
+
+def _refs_of(by_number: Mapping[int, Proposal], ended: Mapping[int, bool], *, is_replaced: bool) -> tuple[str, ...]:
+    """Return the refs of the statements that were replaced, or that were dropped."""
+    return tuple(by_number[n].ref for n, was_replaced in ended.items() if was_replaced is is_replaced)
 
 
 def _check(context: Context, by_number: Mapping[int, Proposal], answer: Answer) -> None:
@@ -308,7 +330,7 @@ def _with_code(context: Context, storage: Storage, code: str) -> JudgeList | Non
         found = next((one for one in lists if one.code == code), None) or _given(storage, reader, code)
         if found is None:  # a person may name a session that waits for nobody
             since = context.now() - timedelta(days=FADE_DAYS)
-            recent = (one for one in reversed(reader.all(Session)) if one.started_at >= since)
+            recent = (one for one in reversed(reader.all(SessionRecord)) if one.started_at >= since)
             lists = (_list_of(reader, one) for one in recent if _is_own(context, reader, one))
             found = next((one for one in lists if one.code == code), None)
         return found
@@ -450,6 +472,13 @@ def _add(
     for number in one.replaces:
         write.end(context, by_number[number].ref, memory)
     return memory
+
+
+def _still_open(context: Context, storage: Storage, name: str) -> Memories:
+    """Return the findings of a session about which nothing is decided."""
+    with storage.reading() as reader:
+        session = reader.session(name)
+        return [] if session is None else _open_findings(reader, session)
 
 
 def _leave(context: Context, storage: Storage, asked: JudgeList) -> int:

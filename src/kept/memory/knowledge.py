@@ -79,10 +79,13 @@ def preferences(context: Context, category: str | None = None, *, limit: int = M
 def clear_all(context: Context) -> int:
     """Forget all of global memory, once a person has said yes. Returns how many memories. Can be undone."""
     access.check_write(context.actor_here(), GLOBAL)
-    context.agree("DANGER: Forget ALL of global memory, for every project?", to="forget ALL of global memory")
     storage = context.spaces.shared()
     if storage is None:
         return 0
+    with storage.reading() as reader:
+        number = sum(reader.count(Where(shelf=shelf, scope=None)) for shelf in write.SHELVES)
+    named = f"{number:,} global {'memory' if number == 1 else 'memories'}"
+    context.agree(f"DANGER: Forget all {named}, for every project?", to=f"forget all {named}")
     stamp, gone = context.stamp(shared=True), 0
     for shelf in write.SHELVES:
         while batch := _forget_some(storage, Where(shelf=shelf, scope=None), stamp):

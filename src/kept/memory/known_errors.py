@@ -13,10 +13,10 @@ from kept import text
 from kept.anchors import ToolCall, keys_of_call
 from kept.errors import InvalidInput
 from kept.memory import knowledge
-from kept.memory.anchor_files import KINDS, Anchors, is_anchored, keys_of
+from kept.memory.anchor_files import Anchors, is_anchored, keys_of
 from kept.memory.context import Context, Memories
 from kept.model import Memory
-from kept.ports import LIVE, Reader, Storage, Where
+from kept.ports import LIVE, Reader, Storage
 from kept.recall.stems import COMMON, WORTHLESS
 from kept.writing.admit import INSTRUCTION_TAG
 from kept.writing.extraction.failures import error_message, signature_of
@@ -49,7 +49,7 @@ class KnownFix(Struct, frozen=True, kw_only=True):
     """A memory that knows an error, and why it is taken for the same."""
 
     memory: Memory
-    why: str
+    reason: str
 
 
 def errors_in(prompt: str) -> list[str]:
@@ -60,7 +60,7 @@ def errors_in(prompt: str) -> list[str]:
 def fixes_for(context: Context, output: str, *, session: str = "", command: str = "") -> list[KnownFix]:
     """Return the memories that know the error of an output, the surest first; none that this session just noted."""
     shown = _shortened(output)
-    found = [KnownFix(memory=one, why=SAME) for one in _by_signature(context, shown)]
+    found = [KnownFix(memory=one, reason=SAME) for one in _by_signature(context, shown)]
     found += _by_names(context, shown, command)
     first: dict[str, KnownFix] = {}
     for one in found:
@@ -97,7 +97,7 @@ def _by_names(context: Context, output: str, command: str) -> list[KnownFix]:
     for storage in storages:
         found += _likenesses_in(storage, {key: ids.get(storage.space, []) for key, ids in named.items()}, output)
     found.sort(key=lambda one: (-one.worth, -one.memory.id))
-    return [KnownFix(memory=one.memory, why=one.why) for one in found if one.worth >= ENOUGH_WORDS]
+    return [KnownFix(memory=one.memory, reason=one.reason) for one in found if one.worth >= ENOUGH_WORDS]
 
 
 def _names_in(output: str, command: str) -> list[str]:
@@ -129,7 +129,7 @@ class _Likeness(Struct, frozen=True):
         return len(self.words) + ENOUGH_WORDS * is_named + any(key[0] == "c" for key in self.names)
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         return f"names {', '.join([*(key[2:] for key in self.names), *self.words])}"
 
 
@@ -143,8 +143,7 @@ def _candidates(reader: Reader, ids: dict[str, list[int]], words: frozenset[str]
     named = list(dict.fromkeys(id for own in ids.values() for id in own))[:MOST_CANDIDATES]
     found = [memory for id in named if (memory := reader.get(Memory, id)) is not None]
     if words:
-        where = Where(shelf=LIVE.shelf, kinds=KINDS)
-        found += [one.memory for one in reader.search(sorted(words), where, limit=MOST_CANDIDATES)]
+        found += [one.memory for one in reader.search(sorted(words), LIVE, limit=MOST_CANDIDATES)]
     return found
 
 

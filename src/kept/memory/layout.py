@@ -13,7 +13,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.exchange import memory_md as page
 from kept.memory import library, tasks
 from kept.memory.context import Context
-from kept.model import Memory, Session, Task
+from kept.model import Memory, SessionRecord, TaskRecord
 from kept.ports import Reader, Where
 from kept.projects.files import index_entry, make_private_directory, shown, write_private_file
 from kept.projects.files import to_line as to_line
@@ -44,10 +44,10 @@ def write_layout(context: Context, folder: Path) -> Layout:
         raise InvalidInput(f"{shown(folder)} is not an empty folder.", hint="Name a new one.")
     with storage.reading() as reader:
         memories = [memory for memory in every(reader, Where()) if memory.tier != "task"]
-        sessions = reader.all(Session)
+        sessions = reader.all(SessionRecord)
         names = _write_agents(folder, reader, memories, sessions)
         items = [library.as_document(memory) for memory in every(reader, Where(scope="items"))]
-        planned = [tasks.as_document(task) for task in tasks.open_milestones(reader.all(Task))]
+        planned = [tasks.as_document(task) for task in tasks.open_milestones(reader.all(TaskRecord))]
     make_private_directory(folder / TASKS.parent)
     write_private_file(folder / "items.json", _json(items))
     write_private_file(folder / TASKS, _json({"tasks": planned}))
@@ -62,12 +62,14 @@ def write_layout(context: Context, folder: Path) -> Layout:
     )
 
 
-def _write_agents(folder: Path, reader: Reader, memories: Sequence[Memory], sessions: Sequence[Session]) -> list[str]:
+def _write_agents(
+    folder: Path, reader: Reader, memories: Sequence[Memory], sessions: Sequence[SessionRecord]
+) -> list[str]:
     """Write a folder for each agent, with its memories and its sessions. Returns the names of the folders."""
     said: dict[str, list[Memory]] = {}
     for memory in memories:
         said.setdefault(_folder_name(memory.source.agent), []).append(memory)
-    talked: dict[str, list[Session]] = {}
+    talked: dict[str, list[SessionRecord]] = {}
     for session in sessions:
         talked.setdefault(_folder_name(session.agent), []).append(session)
     names = sorted({*said, *talked})
@@ -95,7 +97,7 @@ def _memory_md(memories: Sequence[Memory]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_sessions(folder: Path, reader: Reader, sessions: Sequence[Session]) -> None:
+def _write_sessions(folder: Path, reader: Reader, sessions: Sequence[SessionRecord]) -> None:
     make_private_directory(folder)
     for session in sessions:
         said = b"".join(msgspec.json.encode(to_line(one)) + b"\n" for one in reader.messages(session.name))

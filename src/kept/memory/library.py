@@ -40,7 +40,7 @@ MAX_NAME = 500  # characters of a file's name in a citation
 Progress = Callable[[int, int], None]
 
 
-class Skipped(Struct, frozen=True):
+class SkippedFile(Struct, frozen=True):
     """A file that was not read, and why."""
 
     file: str
@@ -59,7 +59,7 @@ class Extraction(Struct, kw_only=True):
     added: int = 0
     changed: int = 0
     expired: int = 0
-    skipped: list[Skipped] = []
+    skipped: list[SkippedFile] = []
 
 
 Mark = tuple[str | None, str]  # what tells the records of a file apart: their type and their text
@@ -223,9 +223,9 @@ class _Run:
             if known is not None and (known.mtime, known.size) == (status.st_mtime_ns, status.st_size):
                 self._hashes[name] = (known.mtime, known.size, known.hash)
             elif (safe := redact(name, email=False).text) != name:
-                self.done.skipped.append(Skipped(safe, "its name contains a secret"))
+                self.done.skipped.append(SkippedFile(safe, "its name contains a secret"))
             elif status.st_size > MAX_FILE_BYTES:
-                self.done.skipped.append(Skipped(name, "larger than 1 MB"))
+                self.done.skipped.append(SkippedFile(name, "larger than 1 MB"))
             else:
                 data = read_regular(path, MAX_FILE_BYTES + 1)
                 if b"\0" in data[:8192]:

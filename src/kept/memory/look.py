@@ -10,24 +10,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
+from typing import Any
 
 from msgspec import Struct
 
-from kept import text
+from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.freshness import Standing
-from kept.memory import brief, erase, judging, read
-from kept.memory.context import Context, Events, Memories, Ref
+from kept.memory import brief, erase, judging, read, undo
+from kept.memory.context import Context, Events, Memories, Ref, by_ref
 from kept.memory.endings import DatedView
 from kept.memory.findings import find_message, message_id_of
 from kept.memory.past import records_as_of
-from kept.memory.receipts import Explained, explain_session
+from kept.memory.receipts import RecallReceipt, explain_session
 from kept.memory.session_records import said_in
 from kept.memory.session_summary import summary_of
 from kept.memory.standing import CodeView
-from kept.model import KINDS, Actor, Briefing, Hit, Memory, Message, Recalled, Session
-from kept.ports import Reader, Where
+from kept.model import GLOBAL, KINDS, Actor, Briefing, Conflict, Hit, Memory, Message, Recalled, SessionRecord
+from kept.ports import EventHead, Reader, Where
 from kept.recall import RecallScope, Request, profile_of
+from kept.recall.pipeline import live_side
 from kept.storage.shared import by_day
 from kept.writing.duplicates import is_guarded
 from kept.writing.rejections import Rejections
@@ -68,7 +70,7 @@ class MemoryCounts(Struct, frozen=True, kw_only=True):
 class SessionOverview(Struct, frozen=True, kw_only=True):
     """A session in a list: the number of its messages, the first of its user, and when the last was said."""
 
-    session: Session
+    session: SessionRecord
     messages: int
     first_said: Message | None
     ended_at: datetime
@@ -77,7 +79,7 @@ class SessionOverview(Struct, frozen=True, kw_only=True):
 class SessionPage(Struct, frozen=True, kw_only=True):
     """Some messages of a session; the first of its user, the number of the last one, its findings and its summary."""
 
-    session: Session
+    session: SessionRecord
     messages: list[Message]
     first_said: Message | None
     last_number: int
@@ -100,6 +102,19 @@ class SpaceMemories(Struct, frozen=True, kw_only=True):
     is_whole: bool
     memories: Memories = []
     gone: tuple[str, ...] = ()
+
+
+class ReceiptGlance(Struct, frozen=True, kw_only=True):
+    """A receipt in a list: what was asked, by whom, and the refs of the memories that came."""
+
+    receipt: str
+    kind: str
+    at: datetime
+    query: str
+    refs: tuple[str, ...]
+    session: str | None
+    agent: str | None
+    event: str | None
 
 
 class Look:
@@ -147,6 +162,12 @@ class Look:
         """Return the id of the narrative under way, or None."""
         return self._context.narrative
 
+    @property
+    def space(self) -> str:
+        """Return the name of the project's space; "" before the first write."""
+        storage = self._context.spaces.project()
+        return "" if storage is None else storage.space
+
     def now(self) -> datetime:
         """Return the time by the clock of the memory."""
         return self._context.now()
@@ -165,6 +186,34 @@ class Look:
         except (NotFound, InvalidInput):
             return None
         return found if forgotten or not found.is_forgotten else None
+
+    def found(self, refs: Iterable[Ref]) -> dict[str, Memory]:
+        """Return the memories that these refs name, by ref, with one look at each space."""
+        wanted = [(str(ref), parsed) for ref in dict.fromkeys(refs) if (parsed := _parsed(ref)) is not None]
+        found: dict[str, Memory] = {}
+        for reader in self._context.readers():
+            for ref, one in wanted:
+                is_here = not one.id or one.is_global == (reader.space == GLOBAL)
+                memory = by_ref(reader, one) if is_here and ref not in found else None
+                if memory is not None and not memory.is_forgotten:
+                    found[ref] = memory
+        return found
+
+    def history(self, ref: Ref, *, limit: int) -> Events:
+        """Return the last events of a memory, newest first."""
+        self._context.readable()
+        storage, one = self._context.find(ref)
+        with storage.reading() as reader:
+            return reader.events(subject=one.uid, newest_first=True, limit=limit)
+
+    def rivals(self, memory: Memory) -> list[tuple[Conflict, Memory]]:
+        """Return the open contradictions of a memory, each with the other side, as far as both are live."""
+        with read.looking(self._context.readable()) as readers:
+            pairs = _unsettled(readers, memory.uid)
+            if not pairs or live_side(memory.uid, readers) is None:
+                return []
+            sides = [(one, live_side(other, readers)) for one, other in pairs]
+        return [(one, rival) for one, rival in sides if rival is not None]
 
     def links(self, ref: Ref, *, limit: int) -> list[tuple[Memory, float]]:
         """Return memories that were recalled together with this one, each with its strength, the strongest first."""
@@ -212,13 +261,21 @@ class Look:
         files = Counter(one.source.file or "" for one in newest)
         return SearchedFiles(pieces=pieces, files=files.most_common(limit))
 
-    def waiting(self) -> list[tuple[Session, int]]:
+    def waiting(self) -> list[tuple[SessionRecord, int]]:
         """Return the sessions that wait for a judge, each with the number of its open findings, the oldest first."""
         return judging.waiting(self._context)
 
     def erase_preview(self, ref: Ref) -> dict[str, int]:
         """Count the records that erasing a memory would remove or change, by place."""
         return erase.preview(self._context, [ref])
+
+    def erase_quoting(self, ref: Ref) -> list[str]:
+        """Return the refs of the memories that quote a memory and would be changed if it were erased."""
+        return erase.quoting(self._context, [ref])
+
+    def moved_from_here(self) -> list[str]:
+        """Return a sentence if this is the old copy of a moved project. Raises MovedAway if the home points here."""
+        return erase.moved_from_here(self._context)
 
     # Questions that are not noted
 
@@ -250,19 +307,25 @@ class Look:
         )
         return read.answer(self._context, request, self._context.readable(), self._context.now())
 
-    def briefing_now(self, given: Explained) -> Briefing:
+    def briefing_now(self, given: RecallReceipt) -> Briefing:
         """Write the text that the same agent would be given now for the prompt of a receipt."""
         return brief.replay(self._context, given)
 
     def next_start(self) -> Briefing:
         """Write the text that a session which begins now would be given."""
         asked = Request(query="")
-        begins = Explained(receipt="", kind="briefing", at=self.now(), question=asked, event="start", moment="start")
+        begins = RecallReceipt(
+            receipt="", kind="briefing", at=self.now(), question=asked, event="start", moment="start"
+        )
         return brief.replay(self._context, begins)
 
-    def known_at(self, at: datetime) -> Memories:
-        """Return the memories of every shelf as they were at a moment; erased ones stay erased."""
-        found = (record for reader in self._context.readers() for record in records_as_of(reader, at))
+    def known_at(self, at: datetime, now: Iterable[Memory]) -> Memories:
+        """Return the memories as they were at a moment, of those that are known `now`; erased ones stay erased."""
+        by_space: dict[str, Memories] = {}
+        for one in now:
+            by_space.setdefault(one.space, []).append(one)
+        readers = self._context.readers()
+        found = (one for reader in readers for one in records_as_of(reader, at, by_space.get(reader.space, ()), ()))
         return [record for record in found if isinstance(record, Memory) and record.scope == "memory"]
 
     def threshold_share(self, question: Request) -> float:
@@ -271,14 +334,30 @@ class Look:
 
     # Receipts
 
-    def receipts(self, session: str | None = None, *, limit: int = 20) -> list[Explained]:
+    def glances(self, *, limit: int) -> list[ReceiptGlance]:
+        """Return the newest receipts in short."""
+        with self._reading() as reader:
+            noted = [] if reader is None else reader.receipts_of(None, limit=limit)
+        return [_glance(*one) for one in noted]
+
+    def receipts(self, session: str | None = None, *, limit: int = 20) -> list[RecallReceipt]:
         """Return what a session was given without asking, newest first; without a session, all that was noted."""
         return explain_session(session, self._context.readable(), limit=limit)
 
+    def sessions_told(self, *, limit: int = MOST_RECEIPTS) -> list[str]:
+        """Return the ids of sessions that were given a text, the last one first."""
+        with self._reading() as reader:
+            return [] if reader is None else reader.sessions_told(limit=limit)
+
+    def last_told(self, sessions: Sequence[str]) -> list[ReceiptGlance]:
+        """Return the newest receipt of each of these sessions."""
+        with self._reading() as reader:
+            found = [] if reader is None else [one for name in sessions for one in reader.receipts_of(name, limit=1)]
+        return [_glance(*one) for one in found]
+
     def sessions_given(self, *, beginning: str) -> list[str]:
         """Return the ids of sessions that were given a text and that begin like this, the last one first."""
-        named = dict.fromkeys(one.session for one in self.receipts(limit=MOST_RECEIPTS) if one.session)
-        return [session for session in named if beginning and session.startswith(beginning)]
+        return [session for session in self.sessions_told() if beginning and session.startswith(beginning)]
 
     def last_receipt(self) -> int:
         """Return the number of the newest receipt; 0 if there is none."""
@@ -286,7 +365,7 @@ class Look:
             newest = None if reader is None else reader.receipt()
         return 0 if newest is None else newest[0]
 
-    def last_briefing(self) -> Explained | None:
+    def last_briefing(self) -> RecallReceipt | None:
         """Return the receipt of the last briefing, or None."""
         return next((one for one in self.receipts(limit=MOST_RECEIPTS) if one.kind == "briefing"), None)
 
@@ -297,6 +376,10 @@ class Look:
         return [(at, body["took_ms"]) for _, at, body in reversed(noted) if body.get("took_ms")]
 
     # The journal and the counters of the project
+
+    def next_undone(self, event: Ref | None = None) -> Events:
+        """Return the events that `undo(event)` would take back. Raises NotFound or NotAllowed if there are none."""
+        return undo.next_undone(self._context, event)
 
     def project(self) -> ProjectState:
         """Return the state of the project, by which a program can tell whether anything has changed."""
@@ -310,6 +393,11 @@ class Look:
         with self._reading() as reader:
             return [] if reader is None else reader.events(after=after, limit=limit, newest_first=newest_first)
 
+    def event_heads(self, *, after: int, limit: int) -> list[EventHead]:
+        """Return events of the project's journal without their payloads, those with a number above `after`."""
+        with self._reading() as reader:
+            return [] if reader is None else reader.event_heads(after=after, limit=limit)
+
     def last_event(self) -> int:
         """Return the number of the newest event of the project's journal; 0 if there is none."""
         with self._reading() as reader:
@@ -318,6 +406,13 @@ class Look:
     def events_of_group(self, group: str | None) -> Events:
         """Return the events of one call, in the journals of all readable spaces."""
         return [event for reader in self._context.readers() for event in reader.events(group=group)]
+
+    def last_of_group(self, group: str) -> str:
+        """Return the last event of a group as `undo` takes it; "" if nothing was changed."""
+        for reader in self._context.readers():
+            if events := reader.events(group=group):
+                return f"{'g' if reader.space == GLOBAL else ''}{events[-1].seq}"
+        return ""
 
     def event_counts(self, *, after: int = 0) -> EventCounts:
         """Count the events of the project's journal with a number above `after`."""
@@ -336,13 +431,13 @@ class Look:
 
     # Conversations
 
-    def sessions_named(self, names: Sequence[str]) -> list[Session]:
+    def sessions_named(self, names: Sequence[str]) -> list[SessionRecord]:
         """Return the sessions with these names, as far as they exist."""
         with self._reading() as reader:
             found = [] if reader is None else [reader.session(name) for name in dict.fromkeys(names)]
         return [one for one in found if one is not None]
 
-    def overviews(self, sessions: Sequence[Session]) -> list[SessionOverview]:
+    def overviews(self, sessions: Sequence[SessionRecord]) -> list[SessionOverview]:
         """Return an overview of each of these sessions."""
         with self._reading() as reader:
             return [] if reader is None else [_overview(reader, one) for one in sessions]
@@ -388,6 +483,38 @@ class Look:
                 yield reader
 
 
+def _parsed(ref: Ref) -> ids.Ref | None:
+    try:
+        return ids.parse_ref(ref)
+    except InvalidInput:
+        return None
+
+
+def _unsettled(readers: Sequence[Reader], uid: str) -> list[tuple[Conflict, str]]:
+    """Return the conflicts of a memory that are not resolved, each with the uid of the other side."""
+    every = [one for reader in readers for one in reader.all(Conflict) if one.resolved_at is None]
+    return [(one, other) for one in every if (other := _other_side(one, uid))]
+
+
+def _other_side(conflict: Conflict, uid: str) -> str:
+    """Return the uid of the other side of a conflict; "" if this memory is not part of it."""
+    return {conflict.left: conflict.right, conflict.right: conflict.left}.get(uid, "")
+
+
+def _glance(number: int, at: datetime, body: Mapping[str, Any]) -> ReceiptGlance:
+    hits = body.get("hits", ())
+    return ReceiptGlance(
+        receipt=f"r{number}",
+        kind=body.get("kind", "recall"),
+        at=at,
+        query=body["question"].get("query", ""),
+        refs=tuple(str(line["ref"] if isinstance(line, dict) else line[0]) for line in hits),
+        session=body.get("session"),
+        agent=body.get("agent"),
+        event=body.get("event"),
+    )
+
+
 def _last_event(reader: Reader) -> int:
     return next((event.seq for event in reader.events(newest_first=True, limit=1)), 0)
 
@@ -421,7 +548,7 @@ def _is_said(content: str) -> bool:
     return not text.without_delivered(content).lstrip().startswith(("<", "/", "[", "Caveat:"))
 
 
-def _overview(reader: Reader, session: Session) -> SessionOverview:
+def _overview(reader: Reader, session: SessionRecord) -> SessionOverview:
     number = reader.last_number(session.name)
     last = reader.messages(session.name, after=max(0, number - 1), limit=1)
     # An import finishes a session long after it.

@@ -10,6 +10,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.memory import guards, trust
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.memory.read import looking
+from kept.memory.told import note_pause, without_last_told
 from kept.model import OVERRIDES, Alias, Conflict, Memory, Pause, replace
 from kept.ports import Reader, Storage, Transaction
 from kept.recall.pipeline import live_side
@@ -45,10 +46,11 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
     def work(tx: Transaction) -> tuple[Memory, int]:
         found = tx.get(Conflict, number)
         if found is None:
-            raise NotFound(f"There is no conflict c{number}.", hint="`kept conflicts` shows them.")
+            raise NotFound(f"There is no conflict c{number}.", hint="`kept review conflicts` shows them.")
         if kept.uid not in (found.left, found.right):
             raise InvalidInput(
-                f"Memory {kept.ref} is not part of conflict c{number}.", hint="`kept conflicts` shows both sides."
+                f"Memory {kept.ref} is not part of conflict c{number}.",
+                hint="`kept review conflicts` shows both sides.",
             )
         at = tx.stamp.at
         other = by_uid(tx, found.right if kept.uid == found.left else found.left)
@@ -137,10 +139,18 @@ def remove_alias(context: Context, word: str) -> None:
             tx.remove(known, "alias")
 
 
-def list_aliases(context: Context) -> dict[str, tuple[str, ...]]:
-    """Every word that a query expands, with what it searches as well: the defaults, and what was added here."""
-    own = [alias for reader in context.readers() for alias in reader.all(Alias)]
-    return dict(alias_mapping(own))
+def list_aliases(context: Context, word: str | None = None, *, own: bool = False) -> dict[str, tuple[str, ...]]:
+    """Return the words that a query expands, with what it searches as well: the defaults, and what was added here.
+
+    `word`: only this one. `own`: without the defaults.
+    """
+    added = [alias for reader in context.readers() for alias in reader.all(Alias)]
+    wanted = {alias.word for alias in added}
+    return {
+        one: others
+        for one, others in alias_mapping(added).items()
+        if (not own or one in wanted) and (word is None or one == word.strip().lower())
+    }
 
 
 def pause(context: Context, session: str | None = None) -> Pause:
@@ -148,12 +158,15 @@ def pause(context: Context, session: str | None = None) -> Pause:
     if session is not None:
         check_text(session, "The session", MAX_NAME_CHARS)
         session = redact(session).text
-    with context.switching() as tx:
+        note_pause(context.spaces.home(), session, is_paused=True)
+    with without_last_told(context.spaces.home()), context.switching() as tx:
         return _pause(tx, session) or tx.add(Pause(session=session, since=tx.stamp.at), "pause")
 
 
 def resume(context: Context, session: str | None = None) -> bool:
     """End a pause. False: there was none."""
+    if session is not None:
+        note_pause(context.spaces.home(), redact(session).text, is_paused=False)
     with context.switching() as tx:
         known = _pause(tx, session)
         if known is not None:

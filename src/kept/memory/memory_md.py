@@ -17,7 +17,7 @@ from kept.exchange import agents_md
 from kept.exchange import memory_md as page
 from kept.memory.change import put_away
 from kept.memory.context import BATCH, Context, by_uid
-from kept.memory.view import AGENTS_MD, Ask, Outcome, Seen, Synced, Terms, ViewPlace, Waiting, person_source
+from kept.memory.view import AGENTS_MD, Ask, Outcome, Seen, SyncOptions, SyncReport, ViewPlace, Waiting, person_source
 from kept.memory.write import place as destination
 from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
 from kept.ports import Transaction, Where
@@ -39,7 +39,7 @@ class MemoryFile:
     command = "kept files sync"  # which shows the edits of a shared file, and asks
     title = ""  # a heading of ours below which a new line has no tag
 
-    def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
+    def __init__(self, context: Context, place: ViewPlace, terms: SyncOptions) -> None:
         self.place = place
         self._context = context
         self._terms = terms
@@ -49,7 +49,7 @@ class MemoryFile:
         """Return the rules for typed lines; they are read only if there are edits."""
         return replace(self._context.rules(), source=person_source(self._context))
 
-    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: SyncReport) -> Outcome:
         ids: dict[str, int] = {str(mark): int(id) for mark, id in note.get("ids", {}).items()}
         snapshots = note.get("written") if seen.text is not None else None
         rows = page.parse(self._start() if seen.text is None else seen.text)
@@ -221,7 +221,7 @@ class PageWork:
         written: page.Snapshot,
         edits: page.PageEdits,
         ids: dict[str, int],
-        done: Synced,
+        done: SyncReport,
         *,
         accepts: bool,
     ) -> None:
@@ -299,7 +299,7 @@ class PageWork:
             self._leave(number, receipt.message)
             return
         mark = self._view.mark_of(receipt.memory, self.ids)
-        if receipt.outcome != "strengthened" and receipt.reason != "already_stored":
+        if not receipt.is_known:
             self._done.added.append(receipt.memory.ref)
         if self._accepts and receipt.memory.is_low_trust:
             self._tx.put(replace(receipt.memory.vouched_for(), status="confirmed"), "confirm")

@@ -17,7 +17,18 @@ from kept.exchange.joining import MERGE
 from kept.exchange.portable import piece_of
 from kept.memory.joiner import Joiner, JoinOptions
 from kept.memory.pieces import message_pieces, parents_first
-from kept.model import Actor, Alias, Allowance, CallGuard, Conflict, Memory, Record, Rejection, Session, Task
+from kept.model import (
+    Actor,
+    Alias,
+    Allowance,
+    CallGuard,
+    Conflict,
+    Memory,
+    Record,
+    Rejection,
+    SessionRecord,
+    TaskRecord,
+)
 from kept.ports import ANYWHERE, Clock, Reader, Stamp, Storage, Transaction
 from kept.projects import Projects, refuse_same
 from kept.projects.home import Home
@@ -29,7 +40,7 @@ from kept.storage.shared import pages_of
 BATCH = 500  # memories per transaction: others get their turn in between
 
 
-class Merged(Struct, frozen=True, kw_only=True):
+class ProjectMergeReport(Struct, frozen=True, kw_only=True):
     """What a merge did. A memory that the target already has is a duplicate and was not copied."""
 
     into: Project
@@ -39,7 +50,9 @@ class Merged(Struct, frozen=True, kw_only=True):
     sessions: int = 0
 
 
-def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock) -> Merged:
+def merge(
+    projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock
+) -> ProjectMergeReport:
     """Move all memories of project `source` into project `into`, also archived and forgotten ones; then retire it.
 
     Sessions, open conflicts, aliases, tasks, allowances, guards and rejections move as well; a pause does not. What was
@@ -50,7 +63,7 @@ def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings:
     for project in (giver, taker):
         access.check_write(actor, project.space)
     if not projects.home.files(giver.folder).database.exists():
-        return Merged(into=projects.retire(giver.id, taker.id))
+        return ProjectMergeReport(into=projects.retire(giver.id, taker.id))
     stamp = Stamp(group=secrets.token_hex(8), at=clock().astimezone(UTC), actor=actor.name)
     stores = _open(projects.home, giver, settings, clock), _open(projects.home, taker, settings, clock)
     try:
@@ -59,12 +72,12 @@ def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings:
     finally:
         for store in stores:
             store.close()
-    return Merged(
+    return ProjectMergeReport(
         into=projects.retire(giver.id, taker.id),
         moved=joiner.done.stored,
         duplicates=joiner.done.duplicates,
         erased=joiner.done.refused.get("erased", 0),
-        sessions=joiner.done.others.get(Session.noun, 0),
+        sessions=joiner.done.others.get(SessionRecord.noun, 0),
     )
 
 
@@ -92,7 +105,7 @@ def _move(giver: Storage, taker: Storage, giver_id: str, stamp: Stamp) -> Joiner
             for memory in batch:
                 _leave(tx, memory, heirs)
     with giver.reading() as reader:
-        small = [record for noun in (Alias, Task, Allowance, CallGuard, Rejection) for record in reader.all(noun)]
+        small = [record for noun in (Alias, TaskRecord, Allowance, CallGuard, Rejection) for record in reader.all(noun)]
         rest = [*_open_conflicts(reader), *small]
     joiner.take(piece_of(giver.space, record) for record in rest)
     return joiner
@@ -106,7 +119,7 @@ def _session_names(giver: Storage, taker: Storage, giver_id: str) -> dict[str, s
     """The name of each session at the taker: as before, unless another conversation has it there."""
     names = {}
     with giver.reading() as here, taker.reading() as there:
-        for session in here.all(Session):
+        for session in here.all(SessionRecord):
             is_taken = there.session(session.name) is not None and not _is_moved(here, there, session.name)
             names[session.name] = f"{session.name[:100]}-{giver_id}" if is_taken else session.name
     return names
@@ -120,7 +133,7 @@ def _is_moved(here: Reader, there: Reader, name: str) -> bool:
 
 def _move_sessions(giver: Storage, joiner: Joiner) -> None:
     with giver.reading() as reader:
-        for session in parents_first(reader.all(Session)):
+        for session in parents_first(reader.all(SessionRecord)):
             joiner.take([piece_of(giver.space, session), *message_pieces(giver.space, session, reader)])
 
 

@@ -7,6 +7,7 @@ turns alternate where they must, and no text is empty.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -18,7 +19,7 @@ Provider = Literal["openai", "anthropic", "gemini"]
 NO_RESULT = "[no result was recorded]"
 SUMMARY = "Summary of the conversation so far:"
 BEGINS = "[the conversation continues]"  # some APIs want the user to begin
-_NO_ID, _NO_NAME = re.compile(r"[^A-Za-z0-9_-]"), re.compile(r"[^A-Za-z0-9_-]+")
+_ID, _NO_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[^A-Za-z0-9_-]+")  # OpenAI takes 40 characters
 MOST_NAME_CHARS = 64
 
 
@@ -68,7 +69,7 @@ def _first(messages: Sequence[Message], role: str) -> dict[str, Message]:
 
 def _call(message: Message, result: Message | None) -> CalledTool:
     text = result.content if result is not None and result.content.strip() else NO_RESULT
-    id = message.id if message.id and not _NO_ID.search(message.id) else f"call_{message.n}"
+    id = message.id if _ID.fullmatch(message.id) else f"call_{sha256(message.id.encode()).hexdigest()[:32]}"
     name = _NO_NAME.sub("_", message.name or "").strip("_")[:MOST_NAME_CHARS] or "tool"
     return CalledTool(id, name, message.input or {}, text, result is not None and result.is_error)
 

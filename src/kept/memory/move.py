@@ -2,12 +2,14 @@
 
 Everything goes along as it is: records with their ids, the journal with its seals, messages, tombstones, links and
 counters. So a move needs an empty target, and nothing is joined; `joiner` brings records into a store that has others.
-Notes of past recalls stay behind, and vectors are made again. The source cannot be written
-while it is read, and is left as it was. Rule: each batch is one transaction and says how far it got, so a move that was
-cut off goes on where it stopped; in the end both sides are compared, record by record and seal by seal.
+Notes of past recalls stay behind, and vectors are made again. The source cannot be written while it is read. Each batch
+is one transaction and says how far it got, so a move that was cut off goes on where it stopped; in the end both sides
+are compared, record by record and seal by seal.
+Rule: at every moment one place at most can be written. The new place refuses writers until the old one has the note
+that it was moved away, which from then on refuses them there; an erasure passes both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from hashlib import blake2b
@@ -20,14 +22,15 @@ from kept.errors import InvalidInput, NotAllowed, StorageError
 from kept.memory.context import Context
 from kept.model import SMALL_NOUNS, replace
 from kept.ports import ANYWHERE, Reader, Stamp, Storage, Transaction
-from kept.storage.shared import every, random_hex
+from kept.projects.teams import without_password
+from kept.storage import is_database
+from kept.storage.shared import MOVED, MOVING, check_fence, every, random_hex
 
 BATCH = 200
-PROGRESS = "move"  # the name of the note that says how far a move got
 Tell = Callable[[str, int], None]
 
 
-class Moved(Struct, frozen=True, kw_only=True):
+class MoveReport(Struct, frozen=True, kw_only=True):
     """What was carried over, as counted on both sides, and a digest of all of it."""
 
     memories: int = 0
@@ -46,44 +49,52 @@ class _Progress(Struct, kw_only=True):
     has_records: bool = False
 
 
-def move_to(context: Context, to: str, *, tell: Tell | None = None) -> Moved:
+def move_to(context: Context, to: str, *, tell: Tell | None = None) -> MoveReport:
     """Carry the project over to another place: a postgresql:// URL, `home`, or a new file."""
     source = context.owned()
     with closing(context.spaces.destination(to)) as target:
         if (source.space, source.describe()["place"]) == (target.space, target.describe()["place"]):
             raise InvalidInput("The project is there already.")
-        return move(source, target, at=context.now(), tell=tell or _tell_nothing)
+        place = without_password(to) if is_database(to) else target.describe()["place"]
+        return move(source, target, to=place, at=context.now(), tell=tell or _tell_nothing)
 
 
 def _tell_nothing(_part: str, _number: int) -> None:
     """Report no progress."""
 
 
-def move(source: Storage, target: Storage, *, at: datetime, tell: Tell = _tell_nothing) -> Moved:
-    """Carry everything over. Raises NotAllowed if the target holds anything else, StorageError if it did not work."""
-    stamp = Stamp(group=random_hex(8), at=at, actor="move")
+def move(source: Storage, target: Storage, *, to: str, at: datetime, tell: Tell = _tell_nothing) -> MoveReport:
+    """Carry everything over, and let the source refuse writers: they are told that it is in `to`.
+
+    Raises NotAllowed if the target holds anything else, MovedAway if the source was moved before, and StorageError if
+    it did not work.
+    """
+    stamp = Stamp(group=random_hex(8), at=at, actor="move", passes_fence=True)
     with source.writing(stamp) as reader:  # so that no process writes to it in the meantime
         with target.writing(stamp) as tx:
-            progress = _begin(reader, tx)
+            if MOVING not in tx.file_notes(MOVING):  # else this is the end of a move that was cut off
+                check_fence(source.space, reader.file_notes(MOVED))
+            progress = _begin(reader, tx, target.describe()["place"])
         for carry in (_carry_events, _carry_memories, _carry_rest, _carry_messages):
             carry(reader, target, stamp, progress, tell)
         with target.writing(stamp) as tx:
             tx.lay(reader.foundation())
         _carry_notes(reader, target)
-        with target.writing(stamp) as tx:
-            tx.note_file(PROGRESS, None)
         ours = digest_of(reader)
         with target.reading() as there:
             theirs = digest_of(there)
-    if ours != theirs:
-        raise StorageError(
-            f"The copy in {target.describe()['place']} differs from the original: {theirs} instead of {ours}.",
-            hint="The original is as it was. Remove the copy, and try again.",
-        )
+        if ours != theirs:
+            raise StorageError(
+                f"The copy in {target.describe()['place']} differs from the original: {theirs} instead of {ours}.",
+                hint="The original is as it was. Remove the copy, and try again.",
+            )
+        reader.note_file(MOVED, f"{at:%Y-%m-%d} {to}")
+    with target.writing(stamp) as tx:
+        tx.note_file(MOVING, None)
     return ours
 
 
-def digest_of(reader: Reader) -> Moved:
+def digest_of(reader: Reader) -> MoveReport:
     """Everything that a move promises to carry, counted, and as one digest."""
     digest = blake2b(digest_size=16)
     memories = events = messages = 0
@@ -101,16 +112,16 @@ def digest_of(reader: Reader) -> Moved:
         said = reader.messages(session)
         messages += len(said)
         digest.update(msgspec.json.encode(said))
-    counters = sorted(reader.counters().items())
+    counters = sorted((name, number) for name, number in reader.counters().items() if number)
     digest.update(msgspec.json.encode((foundation.tombstones, foundation.packed, counters)))
-    return Moved(memories=memories, events=events, messages=messages, digest=digest.hexdigest())
+    return MoveReport(memories=memories, events=events, messages=messages, digest=digest.hexdigest())
 
 
-def _begin(reader: Reader, tx: Transaction) -> _Progress:
+def _begin(reader: Reader, tx: Transaction, place: str) -> _Progress:
     """How far an earlier attempt got, or the beginning."""
     newest = reader.events(newest_first=True, limit=1)
     of = newest[0].hash if newest else ""
-    noted = tx.file_notes(PROGRESS).get(PROGRESS)
+    noted = tx.file_notes(MOVING).get(MOVING)
     if noted is not None:
         progress = msgspec.json.decode(noted, type=_Progress)
         if progress.of == of:
@@ -119,14 +130,19 @@ def _begin(reader: Reader, tx: Transaction) -> _Progress:
         progress = _Progress(of=of)
         _note(tx, progress)
         return progress
+    if MOVED in tx.file_notes(MOVED):
+        raise NotAllowed(
+            f"{place} holds the copy of {tx.space} that was moved away from there.",
+            hint="Delete it first, or choose a new file.",
+        )
     raise NotAllowed(
         f"{tx.space} is not empty there, and is not what an earlier attempt to move this left.",
-        hint="A move needs an empty place: choose another project name or file. `kept merge` joins two stores.",
+        hint="A move needs an empty place: choose another project name or file. `kept store merge` joins two stores.",
     )
 
 
 def _note(tx: Transaction, progress: _Progress) -> None:
-    tx.note_file(PROGRESS, msgspec.json.encode(progress).decode())
+    tx.note_file(MOVING, msgspec.json.encode(progress).decode())
 
 
 def _carry_events(reader: Reader, target: Storage, stamp: Stamp, progress: _Progress, tell: Tell) -> None:
@@ -153,7 +169,8 @@ def _carry_rest(reader: Reader, target: Storage, stamp: Stamp, progress: _Progre
         with target.writing(stamp) as tx:
             tx.carry(records=[record for noun in SMALL_NOUNS for record in reader.all(noun)])
             for name, note in reader.file_notes().items():
-                tx.note_file(name, note)
+                if name not in (MOVED, MOVING):
+                    tx.note_file(name, note)
             _note(tx, progress)
 
 
@@ -174,15 +191,20 @@ def _carry_notes(reader: Reader, target: Storage) -> None:
     """Links and counters, which no transaction writes; each link is strengthened as often as it was."""
     with target.reading() as there:
         known, counted = {memory.id for memory in every(there, ANYWHERE) if there.links(memory.id)}, there.counters()
-    with target.bookkeeping() as notes:
+    with target.bookkeeping(passes_fence=True) as notes:
         if notes is None:
             raise StorageError("Somebody else writes to the new place.", hint="Try again.")
-        if not counted:
-            notes.count(reader.counters())
+        notes.count(_difference(reader.counters(), counted))
         for memory in every(reader, ANYWHERE):
             for other, strength, at in reader.links(memory.id) if memory.id not in known else ():
                 for _ in range(round(strength) if other > memory.id else 0):
                     notes.link([memory.id, other], at)
+
+
+def _difference(ours: Mapping[str, int], theirs: Mapping[str, int]) -> dict[str, int]:
+    """Return how much to add to each of their counters; the new place has some if it was opened before."""
+    differing = {name: ours.get(name, 0) - theirs.get(name, 0) for name in {*ours, *theirs}}
+    return {name: number for name, number in differing.items() if number}
 
 
 def _events(reader: Reader, after: int) -> Iterator[list[Any]]:

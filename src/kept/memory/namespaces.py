@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 from kept.memory import verbs
 from kept.memory.context import Context, Memories, Ref
 from kept.memory.verbs import perform
-from kept.model import Alias, Allowance, Draft, Memory, Pause, Recalled, Receipt, Tier, several
+from kept.model import Alias, Allowance, AnyRef, Draft, Memory, Pause, Recalled, Receipt, Tier, as_refs, several
 from kept.settings import Settings
 
 if TYPE_CHECKING:
-    from kept.memory.bringing import BroughtIn
+    from kept.memory.bringing import ImportReport
     from kept.memory.files import ViewStatus
     from kept.memory.host_notes import HostState
-    from kept.memory.joiner import Joined
+    from kept.memory.joiner import MergeReport
     from kept.memory.layout import Layout
     from kept.memory.library import Extraction
-    from kept.memory.move import Moved
+    from kept.memory.move import MoveReport
     from kept.memory.note_writer import NoteReading
     from kept.memory.reviews import Review
-    from kept.memory.store import Examined, Leak
+    from kept.memory.store import FileCheck, Leak
     from kept.memory.team import TeamStatus
     from kept.memory.team_state import TeamExchange, TeamMember
-    from kept.memory.transfer import Exported
-    from kept.memory.views import Synced
-    from kept.ports import BackedUp, Restored, Shelf
+    from kept.memory.transfer import ExportReport
+    from kept.memory.views import SyncReport
+    from kept.ports import BackupReport, RestoreReport, Shelf
     from kept.upkeep.review import Decision, ReviewReason
 
 PathOrName = Path | str
@@ -57,9 +57,12 @@ class Aliases(Namespace):
         """Let a query for the word search for no other, also if Kept brings some. Raises NotFound."""
         perform(self._context, verbs.switches.REMOVE_ALIAS, verbs.switches.RemoveAlias(word=word))
 
-    def list(self) -> dict[str, tuple[str, ...]]:
-        """List every word that a query expands, with the words that it searches as well."""
-        return perform(self._context, verbs.switches.LIST_ALIASES, verbs.switches.ListAliases())
+    def list(self, word: str | None = None, *, own: bool = False) -> dict[str, tuple[str, ...]]:
+        """List every word that a query expands, or this one, with the words that it searches as well.
+
+        `own`: only words that were added here, not those that Kept brings.
+        """
+        return perform(self._context, verbs.switches.LIST_ALIASES, verbs.switches.ListAliases(word=word, own=own))
 
 
 class Pauses(Namespace):
@@ -115,7 +118,7 @@ class Reviews(Namespace):
 class Files(Namespace):
     """The files beside the store that people read and edit, and items of the project's files (`memory.files`)."""
 
-    def sync(self, ask: Callable[[str, Sequence[str]], bool] | None = None) -> "list[Synced]":
+    def sync(self, ask: Callable[[str, Sequence[str]], bool] | None = None) -> "list[SyncReport]":
         """Take in edits of people, and write every file as it should be.
 
         `ask(question, lines)` decides about edits that need a person: many lines gone at once, and every edit of a
@@ -124,22 +127,22 @@ class Files(Namespace):
         """
         return perform(self._context, verbs.views.SYNC, verbs.views.Sync(ask=ask))
 
-    def agents(self, *, remove: bool = False, ask: Callable[[str, Sequence[str]], bool] | None = None) -> "Synced":
+    def agents(self, *, remove: bool = False, ask: Callable[[str, Sequence[str]], bool] | None = None) -> "SyncReport":
         """Write confirmed memories of the project into a block of AGENTS.md, or take the block out.
 
         `ask(question, lines)` decides about edits that people made inside the block. Without it, they wait.
         """
         return perform(self._context, verbs.views.AGENTS, verbs.views.WriteAgents(remove=remove, ask=ask))
 
-    def take_edits(self) -> "list[Synced]":
+    def take_edits(self) -> "list[SyncReport]":
         """Take in edits that people made since the files were written, where no person can be asked. Never raises."""
         return self._read_edits(is_accompanied=False)
 
-    def accompany(self) -> "list[Synced]":
+    def accompany(self) -> "list[SyncReport]":
         """Take edits in now, and write the files again on closing if anything was changed until then."""
         return self._read_edits(is_accompanied=True)
 
-    def _read_edits(self, *, is_accompanied: bool) -> "list[Synced]":
+    def _read_edits(self, *, is_accompanied: bool) -> "list[SyncReport]":
         from kept.memory import views  # a prompt does without it, and the verbs of files bring more along
 
         return views.accompany(self._context) if is_accompanied else views.take_edits(self._context)
@@ -187,14 +190,14 @@ class Files(Namespace):
 class TeamMemory(Namespace):
     """Memories shared through a git ref of the repository's remote (`memory.team`)."""
 
-    def share(self, refs: Ref | Sequence[Ref]) -> Memories:
+    def share(self, refs: AnyRef | Sequence[AnyRef]) -> Memories:
         """Mark confirmed memories of the project, to be sent to teammates with the next push."""
-        given = (refs,) if isinstance(refs, int | str) else tuple(refs)
+        given = as_refs(refs, "refs")
         return perform(self._context, verbs.team.SHARE, verbs.team.ShareMemories(refs=given))
 
-    def unshare(self, refs: Ref | Sequence[Ref]) -> Memories:
+    def unshare(self, refs: AnyRef | Sequence[AnyRef]) -> Memories:
         """Take memories back from teammates with the next push; they stay here."""
-        given = (refs,) if isinstance(refs, int | str) else tuple(refs)
+        given = as_refs(refs, "refs")
         return perform(self._context, verbs.team.UNSHARE, verbs.team.ShareMemories(refs=given))
 
     def push(self, remote: str | None = None) -> "TeamExchange":
@@ -226,11 +229,11 @@ class Vectors(Namespace):
         return verbs.upkeep.check_model(self._context, model)
 
     def on(self, *, model: PathOrName | None = None, progress: Progress | None = None) -> None:
-        """Make a vector for every memory that has none. `progress(done, total)` is called along the way.
+        """Make a vector for every memory that has none; recall compares them from now on, also when opened again.
 
-        With another `model` than before, every memory gets a new one, and this memory compares by it until it is
-        closed; the setting `vector_model` is for good. Writes in small turns and lets others go first. After an
-        interruption the next call continues from there.
+        `progress(done, total)` is called along the way. With another `model` than before, every memory gets a new one,
+        and this memory compares by it until it is closed; the setting `vector_model` is for good. Writes in small turns
+        and lets others go first. After an interruption the next call continues from there.
         """
         asked = verbs.upkeep.VectorsOn(model=None if model is None else str(model), progress=progress)
         perform(self._context, verbs.upkeep.VECTORS_ON, asked)
@@ -240,7 +243,7 @@ class Vectors(Namespace):
         verbs.upkeep.keep_vectors(self._context)
 
     def off(self) -> None:
-        """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
+        """Recall by words only, and remove the vectors of the project. Those of global memory stay."""
         perform(self._context, verbs.upkeep.VECTORS_OFF, verbs.upkeep.Nothing())
 
     def limits(self, *, measured: bool = False) -> list[str]:
@@ -305,11 +308,11 @@ class Knowledge(Namespace):
 class Store(Namespace):
     """The store as a whole (`memory.store`)."""
 
-    def backup(self, target: PathOrName, *, tier: Tier = "project") -> "BackedUp":
+    def backup(self, target: PathOrName, *, tier: Tier = "project") -> "BackupReport":
         """Write a verified copy of the project's store (or of the global one) to a new file, while others work."""
         return perform(self._context, verbs.upkeep.BACKUP, verbs.upkeep.Backup(target=str(target), tier=tier))
 
-    def restore(self, source: PathOrName, *, overwrite_newer: bool = False) -> "Restored":
+    def restore(self, source: PathOrName, *, overwrite_newer: bool = False) -> "RestoreReport":
         """Replace the store with a backup. Asks first when that would lose changes, or is another project's.
 
         A backup of global memory goes to global memory, any other to the opened project. The store as it was is kept
@@ -327,7 +330,7 @@ class Store(Namespace):
 
     def export_to(
         self, target: PathOrName, *, format: str = "kept", with_forgotten: bool = False, sessions: bool = False
-    ) -> "Exported":
+    ) -> "ExportReport":
         """Write everything without loss to a file that `merge` and `kept import` read: memories with their history,
         the archive, sessions, tasks, aliases, pauses. Forgotten memories only if asked for. Replaces the file.
 
@@ -343,7 +346,7 @@ class Store(Namespace):
         """Return the lines of the same export, for a file of your own."""
         return verbs.exchange.export_lines(self._context, with_forgotten=with_forgotten)
 
-    def merge(self, other: PathOrName, *, dry_run: bool = False, progress: Progress | None = None) -> "Joined":
+    def merge(self, other: PathOrName, *, dry_run: bool = False, progress: Progress | None = None) -> "MergeReport":
         """Join an export, another store or another home with this memory; doing it again changes nothing.
 
         Memories are the same if their uid is. The newer revision counts, feedback adds up, and disagreements become
@@ -361,7 +364,7 @@ class Store(Namespace):
         confirm: bool = False,
         from_project: str | None = None,
         progress: Progress | None = None,
-    ) -> "BroughtIn":
+    ) -> "ImportReport":
         """Import the memory files of another program, recognised unless `format` names it; again adds new ones.
 
         They become candidates with their original dates, and are no more trusted than an agent's words. With `confirm`
@@ -378,7 +381,7 @@ class Store(Namespace):
         )
         return perform(self._context, verbs.exchange.IMPORT, asked)
 
-    def move(self, to: str, *, tell: Callable[[str, int], None] | None = None) -> "Moved":
+    def move(self, to: str, *, tell: Callable[[str, int], None] | None = None) -> "MoveReport":
         """Carry the project over to another place: a postgresql:// URL, `home`, or a new file. Global memory stays.
 
         History, ids and undo go along, and both sides are compared in the end. The original is left as it was; a move
@@ -398,7 +401,7 @@ class Store(Namespace):
         """Store this value as it is from now on: it only looks like a secret. Only its digest is kept."""
         return perform(self._context, verbs.switches.ALLOW, verbs.switches.Allow(value=value, note=note))
 
-    def doctor(self, *, deep: bool = False, fix: bool = False) -> "list[Examined]":
+    def doctor(self, *, deep: bool = False, fix: bool = False) -> "list[FileCheck]":
         """Examine the files of the project and of global memory. `fix` repairs first what can be repaired.
 
         Opens no store, since a damaged one could not be opened, and changes nothing without `fix`. `deep` compares
@@ -407,9 +410,10 @@ class Store(Namespace):
         return perform(self._context, verbs.upkeep.DOCTOR, verbs.upkeep.Doctor(deep=deep, fix=fix))
 
     def configure(self, setting: str, value: str) -> Settings:
-        """Change one setting for this project: at once, and in its settings file, if it has one.
+        """Change one setting for this project or user: at once, and in its settings file.
 
-        Raises SettingsError, and changes nothing, when the value is not valid.
+        A store in one file has none: open it with `settings`. Raises SettingsError, and changes nothing, when the value
+        is not valid, or for a user in a database.
         """
         asked = verbs.switches.Configure(setting=setting, value=value)
         return perform(self._context, verbs.switches.CONFIGURE, asked)

@@ -5,14 +5,15 @@ remembered in the project belongs to it, whichever process writes. Rule: a narra
 """
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Self, Unpack
 
 from msgspec import Struct, json
 
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import NARRATIVE, Context, Handle, Memories, Ref, verb
-from kept.memory.write import SHELVES, remember
-from kept.model import Draft, Receipt, replace
+from kept.memory.context import NARRATIVE, About, Context, Handle, Memories, Ref, verb
+from kept.memory.verbs.remember import remember_within
+from kept.memory.write import SHELVES
+from kept.model import Receipt
 from kept.ports import Reader, Where
 from kept.projects.files import check_session_name
 from kept.storage.shared import every
@@ -38,12 +39,9 @@ class Narrative(Handle):
         self.id = id
         self._context = context
 
-    @verb("remember")
-    def remember(self, content: str, **about: Any) -> Receipt:
+    def remember(self, content: str, **about: Unpack[About]) -> Receipt:
         """As `memory.remember`, as part of this story."""
-        given = about.pop("source", None) or self._context.source()
-        source = replace(given, narrative=self.id)
-        return remember(self._context, Draft(content=content, source=source, **about))
+        return remember_within(self._context, content, about, narrative=self.id)
 
     @verb("narrative.begin")
     def begin(self) -> None:

@@ -262,7 +262,7 @@ class _Change:
             self._done.refused += receipt.reason != "echo"  # another memory says it
             return noted
         self._end_findings(findings, receipt.memory)
-        is_known = receipt.outcome == "strengthened" or receipt.reason == "already_stored"
+        is_known = receipt.is_known
         self._done.added += not is_known
         self._done.asked += one.is_asked and not is_known
         return replace(noted, uid=receipt.memory.uid, is_shared=is_known)

@@ -5,14 +5,15 @@ environment come in here and are passed on as arguments.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec.structs import replace
 
-from kept.errors import InvalidInput, SettingsError, clean_messages_with
+from kept.errors import InvalidInput, SettingsError, StorageError, clean_messages_with, expect
 from kept.memory import Kept
 from kept.memory.context import Confirm, Context, Judge
 from kept.memory.signals import without_secrets
@@ -23,8 +24,8 @@ from kept.projects import Projects as Projects
 from kept.projects import typed as typed
 from kept.projects.home import Home, account_name, default_home, expanded
 from kept.projects.registry import Project as Project
-from kept.projects.spaces import HomeSpaces, OneSpace, ProjectOnly, Spaces, UserSpaces
-from kept.settings import Settings
+from kept.projects.spaces import HomeSpaces, OneSpace, ProjectOnly, Spaces, UserSpaces, digest_of
+from kept.settings import Resolved, Settings, flat
 from kept.storage import is_database, open_space
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def open(
     it is known only later. `without_global` hides the global memory of the home.
     """
     clean_messages_with(without_secrets)
-    _check_given(actor, origin)
+    _check_given(locals())
     now = clock or utc_now
     target = _exactly(project) if exact else project
     if user is not None:
@@ -86,8 +87,9 @@ def open(
             "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
         )
     else:
-        chosen = settings_in_force(settings)
-        spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
+        resolved = _resolved(settings)
+        spaces = OneSpace(open_space(location, write_wait_s=resolved.settings.write_wait_s, now=now))
+        chosen = _with_vectors(resolved, spaces)
     acting = _acting(actor or Actor(), spaces, is_bound=without_global)
     acting, person = _signed(acting, person, spaces, chosen)
     context = Context(
@@ -110,6 +112,9 @@ def open(
         context.tend = upkeep.after_recall
         upkeep.after_opening(context)
     return Kept(context)
+
+
+_DEFAULTS: dict[str, Any] = open.__kwdefaults__ or {}
 
 
 def _in_home(
@@ -135,15 +140,49 @@ def _in_home(
     return reached(projects.home, projects, project, chosen, now, database), chosen
 
 
-def _check_given(actor: object, origin: object) -> None:
-    """Raise InvalidInput for an actor or an origin of another type: a name is easily given for either."""
-    if actor is not None and not isinstance(actor, Actor):
+def _is_embedder(given: object) -> bool:
+    return isinstance(getattr(given, "model", None), str) and callable(getattr(given, "embed", None))
+
+
+def _is_path(given: object) -> bool:
+    return isinstance(given, str | os.PathLike)
+
+
+_ARGUMENTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "location": (_is_path, 'a file, ":memory:" or a postgresql:// URL'),
+    "project": (_is_path, "a directory or a name"),
+    "home": (_is_path, "a directory"),
+    "actor": (lambda given: isinstance(given, Actor), 'a kept.Actor, such as kept.Actor(name="anna")'),
+    "settings": (
+        lambda given: isinstance(given, Settings | Mapping),
+        'a dictionary, such as {"preset": "manual"}, or kept.Settings',
+    ),
+    "confirm": (callable, "a function that takes a question and returns True or False"),
+    "clock": (callable, "a function that returns a datetime with a time zone"),
+    "reranker": (callable, "a function that takes a query and hits"),
+    "embedder": (_is_embedder, "an object with a name `model` and a method `embed`"),
+    "judge": (callable, "a function that takes a list of findings"),
+    "summarizer": (callable, "a function that takes messages and returns a text"),
+    "person": (lambda given: isinstance(given, str), "a string"),
+}
+
+
+def check_shared(location: str | os.PathLike[str] | None, given: Mapping[str, Any]) -> None:
+    """Raise an error for arguments of `open`, shared by many users, with which no user's memory could be opened."""
+    if unknown := sorted(given.keys() - (_DEFAULTS.keys() - {"user"})):
+        raise TypeError(f"kept.Pool() got an unexpected keyword argument {unknown[0]!r}")
+    _check_given({**_DEFAULTS, "location": location, **given})
+    _check_place_of_user(location, given.get("project"))
+    settings_in_force(given.get("settings"))
+
+
+def _check_given(given: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for an argument of `open` of another type, or with an unknown origin."""
+    for name, (is_right, wanted) in _ARGUMENTS.items():
+        expect(given[name] is None or is_right(given[name]), name, wanted, given[name])
+    if given["origin"] not in get_args(Origin):
         raise InvalidInput(
-            f"actor must be a kept.Actor, not {type(actor).__name__}.", hint='Give kept.Actor(name="anna").'
-        )
-    if origin not in get_args(Origin):
-        raise InvalidInput(
-            f"Unknown origin {str(origin)[:40]!r}.", hint=f"Choose one of {', '.join(get_args(Origin))}."
+            f"Unknown origin {str(given['origin'])[:40]!r}.", hint=f"Choose one of {', '.join(get_args(Origin))}."
         )
 
 
@@ -163,13 +202,33 @@ def _of_user(
     now: Clock,
 ) -> tuple[Spaces, Settings]:
     """Return the space of a user, and the settings in force. No project is looked up, nor the current directory."""
+    _check_place_of_user(location, project)
+    database = os.fspath(location) if location is not None else os.environ.get("KEPT_DATABASE_URL") or None
+    root = open_projects(home, clock=now).home
+    own_file = None if database is not None else root.files_in(root.user_dir(digest_of(user))).settings
+    resolved = _resolved(settings, own_file)
+    spaces = UserSpaces(root, user, resolved.settings, now, database)
+    return spaces, resolved.settings if database is None else _with_vectors(resolved, spaces)
+
+
+def _check_place_of_user(location: str | os.PathLike[str] | None, project: object) -> None:
     if project is not None or not (location is None or is_database(location)):
         raise InvalidInput(
             "user cannot be combined with project or a file.", hint="A user's memory is in the home, or in a database."
         )
-    chosen = settings_in_force(settings)
-    database = os.fspath(location) if location is not None else os.environ.get("KEPT_DATABASE_URL") or None
-    return UserSpaces(open_projects(home, clock=now).home, user, chosen, now, database), chosen
+
+
+def _with_vectors(resolved: Resolved, spaces: Spaces) -> Settings:
+    """Return the settings of a store without a settings file: where its vectors are on, recall compares them."""
+    chosen = resolved.settings
+    if "search_provider" in resolved.set_by:
+        return chosen
+    with suppress(StorageError):  # the first verb says so
+        if (storage := spaces.project()) is not None:
+            with storage.reading() as reader:
+                model = reader.vector_state().model
+            return chosen if model is None else replace(chosen, search_provider="hybrid")
+    return chosen
 
 
 def _exactly(project: str | os.PathLike[str] | None) -> ExactName:
@@ -226,7 +285,11 @@ def project_settings_file(home: Home, project: Project) -> Path:
 
 def settings_in_force(given: Settings | Mapping[str, Any] | None = None, project_file: Path | None = None) -> Settings:
     """The settings given, or those of the user's file, the project's file and the environment, with these on top."""
+    return _resolved(given, project_file).settings
+
+
+def _resolved(given: Settings | Mapping[str, Any] | None, project_file: Path | None = None) -> Resolved:
     if isinstance(given, Settings):
-        return given
+        return Resolved(settings=given, set_by=dict.fromkeys(flat(given), "argument"))
     user_file = config.user_settings_file(os.environ)
-    return config.load(user_file, project_file, os.environ, given or {}).settings
+    return config.load(user_file, project_file, os.environ, given or {})

@@ -6,7 +6,7 @@ nothing is noted of such a question; erased text stays erased; who may read, and
 decided by the present.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from msgspec import structs
 from kept import journal
 from kept.memory import read
 from kept.memory.context import Context, Storages
-from kept.model import SMALL_NOUNS, Memory, Message, Recalled, Record, Session, Task, replace
+from kept.model import SMALL_NOUNS, Event, Memory, Message, Recalled, Record, SessionRecord, TaskRecord, replace
 from kept.ports import ANYWHERE, Reader, Storage
 from kept.recall import Request
 from kept.recall.candidates import Latencies
@@ -80,25 +80,38 @@ def _storage_as_of(storage: Storage, at: datetime, *, with_messages: bool) -> St
 def _contents_as_of(reader: Reader, at: datetime) -> Contents:
     foundation = reader.foundation()
     present = reader.select(ANYWHERE, limit=ALL)
-    records = _taken_back(reader, present, at)
+    records = records_as_of(reader, at, present)
     contents = Contents(key=foundation.key, tombstones=set(foundation.tombstones), records=records)
     _add_known(contents, reader, {one.id: one for one in present})
-    for task in (one for one in contents.records if isinstance(one, Task)):  # a briefing says where a task came from
+    for task in (
+        one for one in contents.records if isinstance(one, TaskRecord)
+    ):  # a briefing says where a task came from
         contents.events += [event for event in reader.events(subject=task.subject) if event.at <= at]
     return contents
 
 
-def records_as_of(reader: Reader, at: datetime) -> list[Record]:
-    """Return all records of a space as they were at that moment."""
-    return _taken_back(reader, reader.select(ANYWHERE, limit=ALL), at)
-
-
-def _taken_back(reader: Reader, memories: Iterable[Memory], at: datetime) -> list[Record]:
-    small = chain.from_iterable(reader.all(noun) for noun in SMALL_NOUNS)
-    present = {record.subject: record for record in chain(memories, small)}
-    later = reader.events(later_than=at, newest_first=True)
+def records_as_of(
+    reader: Reader, at: datetime, memories: Iterable[Memory], others: Sequence[type[Record]] = SMALL_NOUNS
+) -> list[Record]:
+    """Return records of a space as they were at that moment: memories, given as they are now, and these other nouns."""
+    small = chain.from_iterable(reader.all(noun) for noun in others)
+    now = {record.subject: record for record in chain(memories, small)}
+    unborn = {subject for subject, one in now.items() if isinstance(one, Memory) and one.created_at > at}
+    later = _later_events(reader, at, unborn, with_others=bool(others))
+    present = {subject: record for subject, record in now.items() if subject not in unborn}
     then = journal.as_before(present, later, lambda subject: _existed(reader, subject, at))
     return [_known_then(record, reader.space, at) for record in then.values()]
+
+
+def _later_events(reader: Reader, at: datetime, unborn: set[str], *, with_others: bool) -> list[Event]:
+    """Return the events after a moment, newest first, about records that may have been there.
+
+    Most later events are about memories that are later themselves: their payloads need not be read.
+    """
+    heads = reader.event_heads(later_than=at)
+    changed = {head.subject for head in heads if with_others or ":" not in head.subject} - unborn
+    later = [event for subject in changed for event in reader.events(subject=subject, later_than=at)]
+    return sorted(later, key=lambda event: -event.seq)
 
 
 def _existed(reader: Reader, subject: str, at: datetime) -> bool:
@@ -125,12 +138,12 @@ def _add_known(contents: Contents, reader: Reader, now: Mapping[int, Memory]) ->
 
 def _add_messages(contents: Contents, reader: Reader, at: datetime) -> None:
     """Add the messages until then: a transcript is its own journal."""
-    for session in (one for one in contents.records if isinstance(one, Session)):
+    for session in (one for one in contents.records if isinstance(one, SessionRecord)):
         contents.messages[session.name] = tuple(_said_until(reader, session, at))
         if session.packed_at is not None:
             contents.packed.add(session.name)
 
 
-def _said_until(reader: Reader, session: Session, at: datetime) -> list[Message]:
+def _said_until(reader: Reader, session: SessionRecord, at: datetime) -> list[Message]:
     own = reader.messages(session.name, after=session.shared)
     return [message for message in own if message.at is None or message.at <= at]

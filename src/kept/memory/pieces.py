@@ -16,7 +16,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.exchange import portable
 from kept.exchange.portable import Piece, piece_of
 from kept.memory.context import Context
-from kept.model import SMALL_NOUNS, Allowance, Conflict, Memory, Record, Rejection, Session, replace
+from kept.model import SMALL_NOUNS, Allowance, Conflict, Memory, Record, Rejection, SessionRecord, replace
 from kept.ports import ANYWHERE, Reader, Storage
 from kept.projects import Projects
 from kept.projects.files import explained, read_regular, shown
@@ -44,10 +44,10 @@ def pieces_of(storage: Storage, *, with_forgotten: bool) -> Iterator[Piece]:
     """Every record of a space as of one moment. A record comes after those that it refers to."""
     space = storage.space
     with storage.reading() as reader:
-        for noun in (noun for noun in SMALL_NOUNS if noun not in (Conflict, Session)):
+        for noun in (noun for noun in SMALL_NOUNS if noun not in (Conflict, SessionRecord)):
             yield from (_told(space, record, reader, with_forgotten=with_forgotten) for record in reader.all(noun))
         yield from _removed(space, reader, with_forgotten=with_forgotten)
-        for session in parents_first(reader.all(Session)):
+        for session in parents_first(reader.all(SessionRecord)):
             yield _told(space, session, reader)
             yield from message_pieces(space, session, reader)
         yield from _memories(space, reader, with_forgotten=with_forgotten)
@@ -94,7 +94,7 @@ def _subjects(reader: Reader) -> Iterator[str]:
         yield from dict.fromkeys(event.subject for event in page)
 
 
-def message_pieces(space: str, session: Session, reader: Reader) -> Iterator[Piece]:
+def message_pieces(space: str, session: SessionRecord, reader: Reader) -> Iterator[Piece]:
     """The messages of a session, without those that a fork shares with its parent: they are stored there."""
     after = session.shared
     while page := reader.messages(session.name, after=after, limit=portable.MESSAGES_PER_LINE):
@@ -102,11 +102,11 @@ def message_pieces(space: str, session: Session, reader: Reader) -> Iterator[Pie
         yield Piece(space=space, session=session.name, messages=tuple(page))
 
 
-def parents_first(sessions: list[Session]) -> list[Session]:
+def parents_first(sessions: list[SessionRecord]) -> list[SessionRecord]:
     """The sessions in an order in which a fork comes after its parent."""
     names = {session.name: session for session in sessions}
 
-    def depth(session: Session) -> int:
+    def depth(session: SessionRecord) -> int:
         seen = {session.name}
         while session.parent in names and session.parent not in seen:
             seen.add(session.parent)

@@ -5,20 +5,24 @@
         memory.recall("…")
 
 Each open memory holds four file handles, and one more pair for each further thread that reads in it at the same time.
-Rule: a memory that is lent is never closed; the one that was returned longest ago makes room for the next.
+Rule: a memory that is lent is never closed; the one that was returned longest ago makes room for the next. A task that
+waits for room holds no worker thread: those who have a memory need the threads for their verbs, to give it back.
 """
 
 import os
+import sys
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
 from kept.errors import Busy, InvalidInput, StorageError
 from kept.memory import Kept
 from kept.memory.awaited import in_thread
+from kept.memory.opening import check_shared
 from kept.memory.opening import open as open_memory
 from kept.projects.spaces import digest_of
 from kept.settings import Settings
@@ -35,6 +39,27 @@ class _Lent:
         self.opening = threading.Lock()
 
 
+class _Waiting:
+    """A task that waits for room in its event loop. Others wake it from any thread."""
+
+    def __init__(self, asyncio: Any) -> None:
+        self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
+        self._wait_for = asyncio.wait_for
+
+    def wake(self) -> None:
+        with suppress(RuntimeError):  # its loop has ended
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def wait(self, seconds: float) -> bool:
+        """Return False if it was not woken in that time."""
+        try:
+            await self._wait_for(self._woken.wait(), max(0.0, seconds))
+        except TimeoutError:
+            return False
+        self._woken.clear()
+        return True
+
+
 class Pool:
     """Memories of users: opened when they are asked for, kept open, and closed when others need the room."""
 
@@ -48,10 +73,14 @@ class Pool:
         **options: Any,
     ) -> None:
         """`location` is None or the URL of a database; `home`, `settings` and `options` are those of `kept.open`."""
-        if max_open < 1:
-            raise InvalidInput(f"max_open must be 1 or more, got {max_open}.", hint="100 takes some 400 file handles.")
+        if not isinstance(max_open, int) or max_open < 1:
+            raise InvalidInput(
+                f"max_open must be a whole number of 1 or more, got {max_open!r}.",
+                hint="100 takes some 400 file handles.",
+            )
         self._location = location
         self._options = {"home": home, "settings": settings, **options}
+        check_shared(location, self._options)  # when a service starts, and not with its first request
         self._max_open = max_open
         self._begin()
 
@@ -78,10 +107,10 @@ class Pool:
 
     @asynccontextmanager
     async def auser(self, name: str) -> AsyncIterator[Kept]:
-        """As `user`, for `async` programs: a worker thread opens the memory."""
+        """As `user`, for `async` programs: a worker thread opens the memory, and waiting for room takes none."""
         loan = _Loan(self, name)
         try:
-            yield await in_thread(loan.take)
+            yield await loan.atake()
         finally:
             loan.end()
 
@@ -89,32 +118,60 @@ class Pool:
         """Close all memories that are not lent now, and each lent one when it is returned."""
         with self._guard:
             self._is_closed = True
-            idle = self._take_idle(len(self._open))
-        for memory in idle:
-            memory.close()
+            self._evict(len(self._open))
+            self._guard.notify_all()
+            for waiting in self._waiting:
+                waiting.wake()
+        self._close_evicted()
 
     def _begin(self) -> None:
         self._open: dict[str, _Lent] = {}  # by the name of the user, the one returned last at the end
+        self._evicted: deque[Kept] = deque()  # to be closed, in no loop and under no lock
+        self._waiting: dict[_Waiting, None] = {}  # the first comes first
         self._guard = threading.Condition()
         self._pid = os.getpid()
         self._is_closed = False
 
-    def take(self, name: str) -> _Lent:
-        """Return the memory of a user, opened and counted as in use."""
-        digest_of(name)  # raises InvalidInput before room is made
-        if os.getpid() != self._pid:  # a forked process begins with none: those above are its parent's
-            self._begin()
-        lent, evicted = self._room_for(name)
-        for memory in evicted:
-            memory.close()
+    def room_for(self, name: str) -> _Lent:
+        """Return the place of a user among those that are open, counted as in use; wait for it in this thread."""
+        self._check(name)
+        deadline = time.monotonic() + WAIT_S
+        with self._guard:
+            while (lent := self._place_of(name)) is None:
+                if not self._guard.wait(deadline - time.monotonic()):
+                    raise self._no_room()
+            return lent
+
+    async def aroom_for(self, name: str) -> _Lent:
+        """As `room_for`, in an event loop: nothing is counted if the task is cancelled."""
+        self._check(name)
+        with self._guard:
+            if (not self._waiting or name in self._open) and (lent := self._place_of(name)) is not None:
+                return lent
+            waiting = _Waiting(sys.modules["asyncio"])  # a loop is running, so it is loaded
+            self._waiting[waiting] = None
+        deadline = time.monotonic() + WAIT_S
         try:
+            while await waiting.wait(deadline - time.monotonic()):
+                with self._guard:
+                    if (lent := self._place_of(name)) is not None:
+                        return lent
+            raise self._no_room()
+        finally:
+            with self._guard:
+                del self._waiting[waiting]
+                self._wake_one()  # there may be room for two, or this task was cancelled when it was its turn
+
+    def open(self, name: str, lent: _Lent) -> None:
+        """Open the memory of a place, unless it is; give the place back if that fails."""
+        try:
+            self._close_evicted()
             with lent.opening:
                 if lent.memory is None:
                     lent.memory = open_memory(self._location, user=name, **self._options)
         except BaseException:
             self.give_back(name, lent)
             raise
-        return lent
 
     def give_back(self, name: str, lent: _Lent) -> None:
         """Count one user of a memory less."""
@@ -126,40 +183,55 @@ class Pool:
                 if not is_over:
                     self._open[name] = lent  # at the end: the last to be closed
             self._guard.notify()
+            self._wake_one()
         if is_over and lent.memory is not None:
             lent.memory.close()
 
-    def _room_for(self, name: str) -> tuple[_Lent, list[Kept]]:
-        """Return the place of a user among those that are open, and the memories to close for it."""
-        deadline = time.monotonic() + WAIT_S
-        with self._guard:
-            while True:
-                if self._is_closed:
-                    raise StorageError("This kept.Pool is closed.", hint="Make a new one.")
-                if (lent := self._open.get(name)) is not None:
-                    lent.users += 1
-                    return lent, []
-                evicted = self._take_idle(len(self._open) - self._max_open + 1)
-                if len(self._open) < self._max_open:
-                    lent = self._open[name] = _Lent()
-                    lent.users = 1
-                    return lent, evicted
-                if not self._guard.wait(deadline - time.monotonic()):
-                    raise Busy(
-                        f"All {self._max_open} memories of this kept.Pool are in use, and none was returned within "
-                        f"{WAIT_S:g} s.",
-                        hint="Leave the `with` block of a user sooner, or raise max_open.",
-                    )
+    def _check(self, name: str) -> None:
+        digest_of(name)  # raises InvalidInput before room is made
+        if os.getpid() != self._pid:  # a forked process begins with none: those above are its parent's
+            self._begin()
 
-    def _take_idle(self, many: int) -> list[Kept]:
-        """Take out that many memories that are not in use, those returned longest ago first."""
+    def _place_of(self, name: str) -> _Lent | None:
+        """Return the place of a user, counted once more as in use; None if there is no room. Needs the guard."""
+        if self._is_closed:
+            raise StorageError("This kept.Pool is closed.", hint="Make a new one.")
+        lent = self._open.get(name)
+        if lent is None:
+            self._evict(len(self._open) - self._max_open + 1)
+            if len(self._open) >= self._max_open:
+                return None
+            lent = self._open[name] = _Lent()
+        lent.users += 1
+        return lent
+
+    def _no_room(self) -> Busy:
+        return Busy(
+            f"All {self._max_open} memories of this kept.Pool are in use, and none was returned within {WAIT_S:g} s.",
+            hint="Leave the `with` block of a user sooner, or raise max_open.",
+        )
+
+    def _wake_one(self) -> None:
+        if (first := next(iter(self._waiting), None)) is not None:
+            first.wake()
+
+    def _evict(self, many: int) -> None:
+        """Take out that many memories that are not in use, those returned longest ago first, to be closed."""
         idle = [name for name, lent in self._open.items() if not lent.users][: max(0, many)]
         taken = [self._open.pop(name).memory for name in idle]
-        return [memory for memory in taken if memory is not None]
+        self._evicted += [memory for memory in taken if memory is not None]
+
+    def _close_evicted(self) -> None:
+        with suppress(IndexError):  # several threads may do so
+            while True:
+                self._evicted.popleft().close()
 
 
 class _Loan:
-    """The memory of a user until `end`, which may come from another thread while `take` still opens it."""
+    """The memory of a user until `end`, which may come while a thread still opens it.
+
+    A place that is counted belongs to the loan, except while the thread that opens it has it.
+    """
 
     def __init__(self, pool: Pool, name: str) -> None:
         self._pool, self._name = pool, name
@@ -168,7 +240,19 @@ class _Loan:
         self._is_over = False
 
     def take(self) -> Kept:
-        lent = self._pool.take(self._name)
+        self._lent = self._pool.room_for(self._name)
+        return self._open()
+
+    async def atake(self) -> Kept:
+        self._lent = await self._pool.aroom_for(self._name)
+        return await in_thread(self._open)
+
+    def _open(self) -> Kept:
+        with self._guard:
+            lent, self._lent = self._lent, None
+        if lent is None:  # the caller was cancelled before, so this is never seen
+            raise Busy("The task that asked for this memory was cancelled.")
+        self._pool.open(self._name, lent)
         with self._guard:
             is_over = self._is_over
             self._lent = None if is_over else lent

@@ -204,7 +204,7 @@ def list_memories(
 ) -> Page:
     """Return memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
     check_limit(limit)
-    shelf, statuses = _shelf_of(status)
+    shelf, statuses = shelf_of(status)
     where = Where(
         shelf=shelf,
         statuses=statuses,
@@ -256,7 +256,7 @@ def is_there(context: Context, ref: object) -> bool:
         return False
 
 
-def _shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:
+def shelf_of(status: ListStatus | None) -> tuple[Shelf, tuple[Status, ...]]:
     """Return the shelf of a status, and the status if it is one of live memories. Raises InvalidInput."""
     if status is not None and status not in get_args(ListStatus):
         raise InvalidInput(f"Unknown status {status!r}.", hint=f"Choose one of {', '.join(get_args(ListStatus))}.")

@@ -6,7 +6,7 @@ that fitted too little. Rule: the reason is the one that recall or the briefing 
 
 from msgspec import Struct
 
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.recall.score import LEAST_COVERAGE
 
 ANSWERS = frozenset({"recall", "briefing", "share", "known_error", "action"})  # kinds of receipts that hold memories
@@ -25,7 +25,7 @@ class EmptyAnswer(Struct, frozen=True, kw_only=True):
         return self.reason if self.ref is None else f"the nearest, [id:{self.ref}], was held back: {self.reason}"
 
 
-def why_nothing(given: Explained) -> EmptyAnswer | None:
+def why_nothing(given: RecallReceipt) -> EmptyAnswer | None:
     """Return why a receipt holds no memory; None if it holds one."""
     if given.kind not in ANSWERS or _holds_one(given):
         return None
@@ -39,7 +39,7 @@ def why_nothing(given: Explained) -> EmptyAnswer | None:
     return EmptyAnswer(reason=NO_MEMORY if given.words else ASKED_NOTHING)
 
 
-def _holds_one(given: Explained) -> bool:
+def _holds_one(given: RecallReceipt) -> bool:
     return bool(given.hits) or any(section.get("entries") for section in given.sections)
 
 

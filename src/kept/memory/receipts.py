@@ -30,7 +30,7 @@ SLOW = "is_slow"  # in a receipt: recall was degraded after it
 LAST_RECEIPTS = 10  # that are searched for the last recall: a hook has no time for more
 
 
-class Explained(Struct, frozen=True, kw_only=True):
+class RecallReceipt(Struct, frozen=True, kw_only=True):
     """The receipt of a recall: the question, when it was asked, and what was returned and missed, with the numbers.
 
     For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
@@ -202,7 +202,7 @@ def past_latencies(reader: Reader) -> list[float]:
     return [body["took_ms"] for body in reversed(bodies) if body.get("took_ms")]
 
 
-def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
+def explain(receipt: str | int | None, storages: Sequence[Storage]) -> RecallReceipt:
     """The receipt of that name; the newest one for None. Raises NotFound."""
     number = None if receipt is None else _receipt_number(receipt)
     for storage in filter(holds_receipts, storages):
@@ -216,9 +216,9 @@ def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained
     raise NotFound(f"There is no receipt r{number}.", hint=hint)
 
 
-def explain_session(session: str | None, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
+def explain_session(session: str | None, storages: Sequence[Storage], *, limit: int) -> list[RecallReceipt]:
     """Return the texts that a session was given without asking, newest first; None: also all that was asked."""
-    found: list[Explained] = []
+    found: list[RecallReceipt] = []
     name = None if session is None else safe_session(session)
     for storage in filter(holds_receipts, storages):
         with storage.reading() as reader:
@@ -258,13 +258,24 @@ def _receipt_number(receipt: str | int) -> int:
     return int(text)
 
 
-def _explained(number: int, at: datetime, body: dict[str, Any]) -> Explained:
-    lines = {name: [_as_named(line, body) for line in body.get(name, ())] for name in ("hits", "misses")}
-    return msgspec.convert(body | lines | {"receipt": f"r{number}", "at": at}, Explained)
+def _explained(number: int, at: datetime, body: dict[str, Any]) -> RecallReceipt:
+    lines: dict[str, Any] = {
+        name: [_as_named(line, body) for line in body.get(name, ())] for name in ("hits", "misses")
+    }
+    lines["sections"] = [_with_reasons(section) for section in body.get("sections", ())]
+    return msgspec.convert(body | lines | {"receipt": f"r{number}", "at": at}, RecallReceipt)
+
+
+def _with_reasons(section: dict[str, Any]) -> dict[str, Any]:
+    """Return a section as `RecallReceipt` has it; before 0.3 an entry had `why` in place of `reason`."""
+    entries = [
+        {"reason" if name == "why" else name: value for name, value in entry.items()} for entry in section["entries"]
+    ]
+    return section | {"entries": entries}
 
 
 def _as_named(line: list[Any] | dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    """The line as `Explained` has it; before 0.3 it was saved so."""
+    """The line as `RecallReceipt` has it; before 0.3 it was saved so."""
     if isinstance(line, dict):
         return line
     ref, uid, why, matched, *rest = line

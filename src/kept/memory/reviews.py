@@ -21,7 +21,19 @@ from kept.memory.context import Context, Memories, by_uid, global_first
 from kept.memory.following import find_changes
 from kept.memory.session_summary import leave_out
 from kept.memory.standing import CodeView, held_again
-from kept.model import GLOBAL, PROPOSAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
+from kept.model import (
+    GLOBAL,
+    PROPOSAL,
+    PROPOSED,
+    Alias,
+    Conflict,
+    Draft,
+    Memory,
+    Receipt,
+    SessionRecord,
+    replace,
+    several,
+)
 from kept.ports import Stamp, Storage, Transaction, Where
 from kept.recall.vocabulary import is_expanded
 from kept.storage.shared import every
@@ -352,7 +364,7 @@ def _recent_talk(storage: Storage, now: datetime) -> Talk:
     words: set[str] = set()
     messages = 0
     with storage.reading() as reader:
-        for session in reversed(reader.all(Session)):
+        for session in reversed(reader.all(SessionRecord)):
             if session.packed_at is not None or messages >= MOST_MESSAGES:
                 continue
             last = reader.last_number(session.name)

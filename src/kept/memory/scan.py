@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from kept.memory.context import Context
-from kept.model import GLOBAL, REDACT, Alias, Message, Record, Redaction, Session, Task, replace
+from kept.model import GLOBAL, REDACT, Alias, Message, Record, Redaction, SessionRecord, TaskRecord, replace
 from kept.ports import Storage, Transaction
 from kept.projects.files import rewrite_mirror
 from kept.writing.redact import Redacted, redact, redact_message
@@ -28,8 +28,8 @@ class LeakyRecord(Struct, frozen=True):
 def scan_records(context: Context, storage: Storage, *, fix: bool) -> Iterator[LeakyRecord]:
     """Everything in the space, except memories, that holds secrets; `fix` takes them out."""
     with storage.reading() as reader:
-        sessions = reader.all(Session)
-        records: list[Record] = [*sessions, *reader.all(Task), *reader.all(Alias)]
+        sessions = reader.all(SessionRecord)
+        records: list[Record] = [*sessions, *reader.all(TaskRecord), *reader.all(Alias)]
     for record in records:
         clean, kinds = _clean_record(context, record)
         if clean != record:
@@ -68,9 +68,9 @@ def _clean_record(context: Context, record: Record) -> tuple[Record, list[str]]:
         kinds.extend(one.kind for one in redacted.found)
         return redacted.text
 
-    if isinstance(record, Session):
+    if isinstance(record, SessionRecord):
         return replace(record, summary=clean(record.summary)), kinds
-    if isinstance(record, Task):
+    if isinstance(record, TaskRecord):
         return replace(
             record,
             name=clean(record.name),

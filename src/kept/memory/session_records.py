@@ -13,13 +13,13 @@ from kept.memory.context import Context, Memories, by_uid
 from kept.memory.findings import findings_of, is_withdrawn, message_id_of, taken_from
 from kept.memory.promotion import FROM_UID
 from kept.memory.session_summary import ancestors, summary_of
-from kept.model import Memory, Session
+from kept.model import Memory, SessionRecord
 from kept.ports import Reader
 
 RECORD_VERSION = 1
 
 
-def record_of(context: Context, reader: Reader, session: Session) -> dict[str, Any]:
+def record_of(context: Context, reader: Reader, session: SessionRecord) -> dict[str, Any]:
     """Return a session as its last finish left it, with its findings as they are now, the oldest first."""
     summary = summary_of(reader, session.name) or _finished_with(reader, session)
     found = sorted(_ever_said_in(reader, session), key=lambda one: (one.created_at, one.id))
@@ -36,13 +36,13 @@ def record_of(context: Context, reader: Reader, session: Session) -> dict[str, A
     }
 
 
-def said_in(reader: Reader, session: Session) -> Memories:
+def said_in(reader: Reader, session: SessionRecord) -> Memories:
     """Return the live findings of a session, newest first, also those that another session was the first to say."""
     own = findings_of(reader, session.name)
     return _newest_first([*own, *(one for one in _said_before(reader, session, own) if not one.is_archived)])
 
 
-def inherited_by(reader: Reader, session: Session) -> Memories:
+def inherited_by(reader: Reader, session: SessionRecord) -> Memories:
     """Return the live findings in the messages that a fork shares with the sessions it came from, newest first."""
     found: Memories = []
     upto = session.shared
@@ -54,13 +54,13 @@ def inherited_by(reader: Reader, session: Session) -> Memories:
     return found
 
 
-def _ever_said_in(reader: Reader, session: Session) -> Memories:
+def _ever_said_in(reader: Reader, session: SessionRecord) -> Memories:
     own = taken_from(reader, session.name)
     every = [*own, *_said_before(reader, session, own)]
     return [one for one in every if not one.is_forgotten and not is_withdrawn(one)]
 
 
-def _said_before(reader: Reader, session: Session, own: Iterable[Memory]) -> Memories:
+def _said_before(reader: Reader, session: SessionRecord, own: Iterable[Memory]) -> Memories:
     """Return the memories that a session repeated, as its last finish noted them."""
     known = {one.uid for one in own}
     found = (by_uid(reader, uid) for uid in session.findings if uid not in known)
@@ -71,7 +71,7 @@ def _newest_first(found: Memories) -> Memories:
     return sorted(found, key=lambda one: -one.id)
 
 
-def _finished_with(reader: Reader, session: Session) -> Memory | None:
+def _finished_with(reader: Reader, session: SessionRecord) -> Memory | None:
     """Return the summary that a session shares with another one, whose words are the same."""
     summary = by_uid(reader, session.summary) if session.summary else None
     return None if summary is None or summary.is_archived else summary

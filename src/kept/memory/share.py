@@ -17,7 +17,7 @@ from kept.memory import receipts
 from kept.memory.brief import entry_line, gather
 from kept.memory.context import Context
 from kept.memory.read import well_formed
-from kept.model import Entry, LeftOut, Memory, replace, several
+from kept.model import Entry, Memory, Omission, replace, several
 from kept.recall.briefing import NO_ROOM, Pair, Situation, conflict_sentence, distrust, render_entry
 from kept.recall.briefing.situation import MOST_OF_A_TIER
 from kept.writing.check import MAX_NAME_CHARS, check_text
@@ -53,14 +53,14 @@ class SharingMessage(Struct, frozen=True, kw_only=True, rename={"sender": "from"
     payload: Payload
 
 
-class Shared(Struct, frozen=True, kw_only=True):
+class ShareResult(Struct, frozen=True, kw_only=True):
     """A message and its memories. `str(shared)` is the message as JSON; `as_dict()` as plain values."""
 
     message: SharingMessage
     budget: int
     tokens: int
     entries: tuple[Entry, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[Omission, ...] = ()
     receipt: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def share(
     project_context: str | None = None,
     budget_tokens: int | None = None,
     files: Sequence[str] = (),
-) -> Shared:
+) -> ShareResult:
     """The message for a skill. Raises InvalidInput when not even its envelope fits the budget."""
     budget_tokens = SHARE_TOKENS if budget_tokens is None else budget_tokens
     storages, now = context.readable(), context.now()
@@ -156,16 +156,16 @@ class _Parts:
             if tokens.estimate(_wire(message)) > self._budget or _size(message, field) > most:
                 self._left_out[told.pop().ref] = NO_ROOM
 
-    def shared(self, left_out: Sequence[LeftOut]) -> Shared:
+    def shared(self, left_out: Sequence[Omission]) -> ShareResult:
         message = self._message()
         told = {entry.ref for entry in self._all()}
         reasons = {out.ref: out.reason for out in left_out} | self._left_out
-        return Shared(
+        return ShareResult(
             message=message,
             budget=self._budget,
             tokens=tokens.estimate(_wire(message)),
             entries=tuple(self._all()),
-            left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in reasons.items() if ref not in told),
+            left_out=tuple(Omission(ref=ref, reason=reason) for ref, reason in reasons.items() if ref not in told),
         )
 
     def _all(self) -> list[Entry]:

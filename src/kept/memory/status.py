@@ -10,7 +10,7 @@ from kept import text
 from kept.memory.context import Context
 from kept.memory.receipts import past_latencies, was_degraded
 from kept.memory.session_records import said_in
-from kept.model import PROPOSED, Pause, Session
+from kept.model import PROPOSED, Pause, SessionRecord
 from kept.ports import Where
 from kept.recall.candidates import percentile
 from kept.storage.shared import by_day
@@ -71,7 +71,7 @@ def _last_session(context: Context) -> dict[str, Any] | None:
     if storage is None:
         return None
     with storage.reading() as reader:
-        last = max(reader.all(Session), key=lambda session: session.started_at, default=None)
+        last = max(reader.all(SessionRecord), key=lambda session: session.started_at, default=None)
         if last is None:
             return None
         kept = Counter(memory.kind for memory in said_in(reader, last))

@@ -30,10 +30,8 @@ from kept.model import (
     replace,
     several,
 )
-from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
-from kept.projects.config import parse_text, set_value
+from kept.ports import ANYWHERE, BackupReport, RestoreReport, Shelf, Storage, Transaction, Where
 from kept.projects.files import shown
-from kept.settings import Settings, as_mapping, resolve
 from kept.storage import as_file, database, examine, repair, scrub, space_of
 from kept.storage.shared import pages_of
 from kept.writing.check import MAX_NAME_CHARS, check_text
@@ -54,7 +52,7 @@ class Leak(Struct, frozen=True, kw_only=True):
     is_fixed: bool = False
 
 
-class Examined(Struct, frozen=True, kw_only=True):
+class FileCheck(Struct, frozen=True, kw_only=True):
     """What `doctor` did to one file, and found in it. A finding of level `problem` means damage or a loss."""
 
     space: str
@@ -63,7 +61,7 @@ class Examined(Struct, frozen=True, kw_only=True):
     findings: "list[Finding]"
 
 
-def backup(context: Context, target: Path | str, *, tier: Tier = "project") -> BackedUp:
+def backup(context: Context, target: Path | str, *, tier: Tier = "project") -> BackupReport:
     """Write a verified copy of the project's store (or of the global one) to a new file, while others work."""
     storage = context.readable_tier(tier)
     if storage is None:
@@ -71,7 +69,7 @@ def backup(context: Context, target: Path | str, *, tier: Tier = "project") -> B
     return as_file(storage).back_up(Path(target))
 
 
-def restore_backup(context: Context, source: Path | str, *, overwrite_newer: bool = False) -> Restored:
+def restore_backup(context: Context, source: Path | str, *, overwrite_newer: bool = False) -> RestoreReport:
     """Replace the store with a backup. Asks first when that would lose changes, or is another project's.
 
     A backup of global memory goes to global memory, any other to the opened project. The store as it was is kept
@@ -192,8 +190,9 @@ def allow(context: Context, value: str, note: str = "") -> Allowance:
     digest = text.digest(value)
     note = redact(note).text
     context.owned()
-    looks_like = ", ".join(dict.fromkeys(one.kind for one in redact(value).found)) or "nothing in particular"
-    question = f"Store a value of {len(value)} characters as it is from now on? It looks like: {looks_like}."
+    kinds = ", ".join(dict.fromkeys(one.kind for one in redact(value).found))
+    looks = f"It looks like: {kinds}." if kinds else "It does not look like a known secret."
+    question = f"Store a value of {len(value)} characters as it is from now on? {looks}"
     question += f" Note: {text.visible(note, keep_newlines=False)!r}." if note else ""
     context.agree_to_allow(question)
     with context.switching() as tx:
@@ -201,7 +200,7 @@ def allow(context: Context, value: str, note: str = "") -> Allowance:
         return known or tx.add(Allowance(digest=digest, note=note), "allow")
 
 
-def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[Examined]:
+def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[FileCheck]:
     """Examine the files of the project and of global memory. `fix` repairs first what can be repaired.
 
     Opens no store, since a damaged one could not be opened, and changes nothing without `fix`. `deep` compares
@@ -210,45 +209,30 @@ def doctor(context: Context, *, deep: bool = False, fix: bool = False) -> list[E
     now, actor = context.now(), context.actor
     if actor.role == "skill":
         access.check_read(actor, GLOBAL)
-    examined: list[Examined] = []
+    examined: list[FileCheck] = []
     for space, path in context.spaces.files():
         if actor.role == "project" and actor.project is None and space != GLOBAL:
             actor = replace(actor, project=space)
         access.check_read(actor, space)
         repaired = repair(path, now=now) if fix else []
         findings = examine(path, now=now, deep=deep)
-        examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
+        examined.append(FileCheck(space=space, path=str(path), repaired=repaired, findings=findings))
     if fix and not any(map(_has_problem, examined)):
         finish_files(context)
     return [*_examined_database(context), *examined]
 
 
-def _has_problem(examined: Examined) -> bool:
+def _has_problem(examined: FileCheck) -> bool:
     return any(finding.level == "problem" for finding in examined.findings)
 
 
-def _examined_database(context: Context) -> list[Examined]:
+def _examined_database(context: Context) -> list[FileCheck]:
     """Examine the project's database, if it is in one."""
     own = context.spaces.project() if context.spaces.is_in_database() else None
     if own is None:
         return []
     access.check_read(context.actor_here(), own.space)
-    return [Examined(space=own.space, path=own.describe()["place"], repaired=[], findings=database.examine(own))]
-
-
-def configure(context: Context, name: str, value: str) -> Settings:
-    """Change one setting for this project: at once, and in its settings file, if it has one.
-
-    Raises SettingsError, and changes nothing, when the value is not valid.
-    """
-    storage = context.owned()
-    layers = [("settings", as_mapping(context.settings)), ("argument", {name: parse_text(name, value)})]
-    changed = resolve(layers).settings
-    if (file := context.spaces.settings_file()) is not None:
-        set_value(file, name, value)
-    context.settings = changed
-    context.tell_write(storage, 0)
-    return changed
+    return [FileCheck(space=own.space, path=own.describe()["place"], repaired=[], findings=database.examine(own))]
 
 
 def _replace_redacted(context: Context, storage: Storage, memory: Memory, draft: Draft) -> None:

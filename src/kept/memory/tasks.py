@@ -1,21 +1,22 @@
 """Tasks: pieces of work, and the notes taken while one of them is worked on.
 
-`memory.task("TASK-001")` gives an `OpenTask`: note reasoning and tool outputs by stage, change its state, clear it.
+`memory.task("TASK-001")` gives a `Task`: note reasoning and tool outputs by stage, change its state, clear it.
 Notes are memories of the tier `task`. Rule: a state changes only on request, and an end is final: the same transaction
 sends the notes to the archive. Promote beforehand what should stay.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import msgspec
 
 from kept import bm25, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import counts, write
-from kept.memory.context import BATCH, Context, Handle, Memories, Tasks, verb
-from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
+from kept.memory.context import BATCH, About, Context, Handle, Memories, Tasks, verb
+from kept.memory.verbs.remember import remember_within
+from kept.model import Draft, Receipt, Source, TaskRecord, TaskState, replace, several
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.storage.shared import every
 from kept.writing import pipeline
@@ -38,7 +39,7 @@ MAX_CRITERIA = 100  # and tasks to wait for
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
 
 
-def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "OpenTask":
+def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "Task":
     """The task of that id, begun if it is new, with the fields of `wanted` that are not None set."""
     name = None if id is None else check_task_id(id)
     given = {field: clean_field(context, field, value) for field, value in wanted.items() if value is not None}
@@ -48,11 +49,11 @@ def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "O
     if name is None or given or not is_known:
         with storage.writing(context.stamp()) as tx:
             task, is_changed = plan(tx, name, given)
-        opened = OpenTask(context, storage, task.name)
+        opened = Task(context, storage, task.name)
         if is_changed:
-            opened.tell_write()
+            opened._signal_write()
         return opened
-    return OpenTask(context, storage, name)
+    return Task(context, storage, name)
 
 
 def list_tasks(context: Context, *, milestone: str | None, archived: bool, query: str | None = None) -> Tasks:
@@ -60,7 +61,7 @@ def list_tasks(context: Context, *, milestone: str | None, archived: bool, query
 
     When all tasks of a milestone have ended, they are archived.
     """
-    tasks = context.of_project(Task)
+    tasks = context.of_project(TaskRecord)
     shown = tasks if archived else open_milestones(tasks)
     wanted = [task for task in shown if milestone in (None, task.milestone)]
     found = by_priority(wanted) if query is None else matching(wanted, query)
@@ -82,12 +83,12 @@ def matching(tasks: Tasks, query: str) -> Tasks:
     return [task for score, task in sorted(scores, key=lambda one: (-one[0], one[1].id)) if score]
 
 
-def by_priority(tasks: Iterable[Task]) -> Tasks:
+def by_priority(tasks: Iterable[TaskRecord]) -> Tasks:
     """The tasks, the most urgent first."""
     return sorted(tasks, key=lambda task: (task.priority is None, task.priority or 0, task.id))
 
 
-def open_milestones(tasks: Iterable[Task]) -> Tasks:
+def open_milestones(tasks: Iterable[TaskRecord]) -> Tasks:
     """The tasks that are not archived: of milestones in which something is open, and open ones without a milestone."""
     tasks = list(tasks)
     unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
@@ -123,7 +124,7 @@ def _safe(context: Context, text: str, what: str, limit: int) -> str:
     return redact(text.strip(), email=rules.redact_email, allow=rules.allow).text
 
 
-class OpenTask(Handle):
+class Task(Handle):
     """One task and its notes. Several processes may work on the same one; each change takes its turn."""
 
     def __init__(self, context: Context, storage: Storage, id: str) -> None:
@@ -134,8 +135,8 @@ class OpenTask(Handle):
 
     @property
     @verb("task.show")
-    def task(self) -> Task:
-        """The task as it is now."""
+    def info(self) -> TaskRecord:
+        """Return the record of the task as it is now."""
         with self._storage.reading() as reader:
             task = self._current(reader)
         self._context.signals.emit("memory:read", type="task", path=self._path, size=_size(task))
@@ -144,7 +145,7 @@ class OpenTask(Handle):
     @property
     def state(self) -> TaskState:
         """pending, active, blocked, done, failed or cancelled."""
-        return self.task.state
+        return self.info.state
 
     # What is noted down
 
@@ -176,14 +177,9 @@ class OpenTask(Handle):
         self._context.tell_read(found)
         return found
 
-    @verb("remember")
-    def remember(self, content: str, *, session: str | None = None, **about: Any) -> Receipt:
+    def remember(self, content: str, *, session: str | None = None, **about: Unpack[About]) -> Receipt:
         """Store a statement as `memory.remember` does, with this task as its source. It outlives the task."""
-        given = about.pop("source", None) or self._context.source()
-        given = replace(given, session=session or given.session)
-        more = {name: about.pop(name) for name in ("also", "replaces", "check") if name in about}
-        draft = Draft(content=content, source=replace(given, task=self.id), **about)
-        return write.remember(self._context, draft, **more)
+        return remember_within(self._context, content, {**about, "session": session}, task=self.id)
 
     @verb("task.memories")
     def remembered(self) -> Memories:
@@ -205,7 +201,7 @@ class OpenTask(Handle):
     # What becomes of it
 
     @verb("task.set_state")
-    def set_state(self, state: TaskState) -> Task:
+    def set_state(self, state: TaskState) -> TaskRecord:
         """Change the state, on purpose. With an end (done, failed, cancelled) the notes go to the archive.
 
         Raises InvalidInput for a change that is not possible, and names those that are. `undo` reopens a task with its
@@ -218,7 +214,7 @@ class OpenTask(Handle):
         """Archive the notes before the task has ended. Returns how many. Can be undone."""
         return self._change(None, is_clearing=True)[1]
 
-    def _change(self, state: TaskState | None, *, is_clearing: bool) -> tuple[Task, int]:
+    def _change(self, state: TaskState | None, *, is_clearing: bool) -> tuple[TaskRecord, int]:
         """Archive notes batch by batch; the last transaction also changes the state, so no task ends uncleared."""
         stamp, cleared = self._context.stamp(), 0
         while True:
@@ -234,12 +230,12 @@ class OpenTask(Handle):
                     task = tx.put(replace(task, state=state, completed_at=stamp.at if state in ENDS else None), "task")
                 break
         if state is not None:
-            self.tell_write()
+            self._signal_write()
         if cleared:
             self._context.tell_write(self._storage, -cleared)
         return task, cleared
 
-    def tell_write(self) -> None:
+    def _signal_write(self) -> None:
         """Signal that the task was begun or changed. Its notes are memories, and have signals of their own."""
         self._context.signals.emit("memory:write", type="task", path=self._path, delta=0)
 
@@ -274,7 +270,7 @@ class OpenTask(Handle):
         self._context.tell_write(self._storage, write.grown_by(receipt))
         return receipt
 
-    def _current(self, reader: Reader) -> Task:
+    def _current(self, reader: Reader) -> TaskRecord:
         task = _in(reader, self.id)
         if task is None:
             raise NotFound(f"Task {self.id} no longer exists.", hint="`kept task list` shows all tasks.")
@@ -288,7 +284,7 @@ def check_state(state: str) -> TaskState:
     return cast(TaskState, state)
 
 
-def change_state(tx: Transaction, task: Task, state: TaskState) -> Task:
+def change_state(tx: Transaction, task: TaskRecord, state: TaskState) -> TaskRecord:
     """Change the state of a task in a transaction; with an end, its notes go to the archive. Raises InvalidInput."""
     check_change(tx, task, state)
     while state in ENDS and _clear_some(tx, notes_of(task.name)) == BATCH:
@@ -312,7 +308,7 @@ def check_task_id(id: str) -> str:
     return safe
 
 
-def as_document(task: Task) -> dict[str, Any]:
+def as_document(task: TaskRecord) -> dict[str, Any]:
     """The task in Brain's form, as it stands in a tasks.json."""
     return {
         "id": task.name,
@@ -327,25 +323,25 @@ def as_document(task: Task) -> dict[str, Any]:
     }
 
 
-def _in(reader: Reader, name: str) -> Task | None:
-    return next((task for task in reader.all(Task) if task.name == name), None)
+def _in(reader: Reader, name: str) -> TaskRecord | None:
+    return next((task for task in reader.all(TaskRecord) if task.name == name), None)
 
 
-def plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> tuple[Task, bool]:
+def plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> tuple[TaskRecord, bool]:
     """Begin a task, or set the given fields of a known one; also, whether that changed anything."""
-    tasks = {task.name: task for task in tx.all(Task)}
+    tasks = {task.name: task for task in tx.all(TaskRecord)}
     known = None if name is None else tasks.get(name)
     if known is not None and known.has_ended:
         raise InvalidInput(f"Task {name} is {known.state} and cannot be changed.", hint="Start a new task.")
     name = name or next(free for n in range(1, len(tasks) + 2) if (free := f"TASK-{n:03d}") not in tasks)
     _check_blockers(tasks, name, given.get("blocked_by", ()))
     if known is None:
-        return tx.add(Task(name=name, created_at=tx.stamp.at, **given), "task"), True
+        return tx.add(TaskRecord(name=name, created_at=tx.stamp.at, **given), "task"), True
     planned = msgspec.structs.replace(known, **given)
     return (known, False) if planned == known else (tx.put(planned, "task"), True)
 
 
-def _check_blockers(tasks: Mapping[str, Task], name: str, blockers: Sequence[str]) -> None:
+def _check_blockers(tasks: Mapping[str, TaskRecord], name: str, blockers: Sequence[str]) -> None:
     """Raise unless every blocker is a task, and none of them waits for this one."""
     ahead, seen = list(blockers), set[str]()
     while ahead:
@@ -359,7 +355,7 @@ def _check_blockers(tasks: Mapping[str, Task], name: str, blockers: Sequence[str
             ahead += tasks[blocker].blocked_by
 
 
-def check_change(reader: Reader, task: Task, state: TaskState) -> None:
+def check_change(reader: Reader, task: TaskRecord, state: TaskState) -> None:
     """Raise InvalidInput unless the task can change to that state now."""
     following = CHANGES[task.state]
     if state not in following:
@@ -370,7 +366,7 @@ def check_change(reader: Reader, task: Task, state: TaskState) -> None:
         )
         raise InvalidInput(f"Task {task.name} is {task.state} and cannot become {state}.", hint=hint)
     if state in NEEDS_ITS_BLOCKERS:
-        waiting = {one.name for one in reader.all(Task) if not one.has_ended} & set(task.blocked_by)
+        waiting = {one.name for one in reader.all(TaskRecord) if not one.has_ended} & set(task.blocked_by)
         if waiting:
             raise InvalidInput(
                 f"Task {task.name} cannot become {state}: it waits for {', '.join(sorted(waiting))}.",
@@ -386,12 +382,12 @@ def _clear_some(tx: Transaction, notes: Where) -> int:
     return len(batch)
 
 
-def _size(task: Task) -> int:
+def _size(task: TaskRecord) -> int:
     """How many characters say what the task is."""
     return sum(map(len, _texts(task)))
 
 
-def _texts(task: Task) -> tuple[str, ...]:
+def _texts(task: TaskRecord) -> tuple[str, ...]:
     return task.name, task.description or "", task.milestone or "", *task.acceptance_criteria
 
 

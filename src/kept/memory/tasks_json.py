@@ -16,8 +16,8 @@ from kept.exchange import tasks_json as page
 from kept.exchange.memory_md import FEW_LINES, FEW_SHARE
 from kept.memory import tasks
 from kept.memory.context import Context
-from kept.memory.view import Outcome, Seen, Synced, Terms, ViewPlace, Waiting
-from kept.model import Task, TaskState, replace
+from kept.memory.view import Outcome, Seen, SyncOptions, SyncReport, ViewPlace, Waiting
+from kept.model import TaskRecord, TaskState, replace
 from kept.ports import Transaction
 
 # Words of other programs for our states.
@@ -36,12 +36,12 @@ STATES: Mapping[str, str] = {
 class TasksFile:
     """The tasks.json of a project."""
 
-    def __init__(self, context: Context, place: ViewPlace, terms: Terms) -> None:
+    def __init__(self, context: Context, place: ViewPlace, terms: SyncOptions) -> None:
         self.place = place
         self._context = context
         self._terms = terms
 
-    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: SyncReport) -> Outcome:
         found = _parsed(seen.text)
         snapshots = note.get("written") if seen.text is not None else None
         noted = page.ancestor(snapshots[0], snapshots[-1], found) if snapshots else None
@@ -54,7 +54,7 @@ class TasksFile:
         for id in edits.deleted:
             self._cancel(tx, id, done)
         before = {id: page.digests(found.tasks[n]) for n, id in places.items() if n not in leave}
-        documents = {task.name: tasks.as_document(task) for task in tasks.open_milestones(tx.all(Task))}
+        documents = {task.name: tasks.as_document(task) for task in tasks.open_milestones(tx.all(TaskRecord))}
         page.woven(found, documents, places, sorted(leave))
         after = {id: page.digests(documents[id]) for id in documents}
         for id in [str(places.get(n)) for n in leave]:
@@ -102,13 +102,13 @@ class TasksFile:
         edits: page.TaskEdits,
         places: dict[int, str],
         leave: set[int],
-        done: Synced,
+        done: SyncReport,
         written: page.Written,
     ) -> None:
         """Take one edited or new task in, or leave it as it is and say why."""
         task = found.tasks[number]
         id = places.get(number)
-        known = {one.name: one for one in tx.all(Task)}.get(id or "")
+        known = {one.name: one for one in tx.all(TaskRecord)}.get(id or "")
         try:
             if known is None:
                 made = self._add(tx, id, task)
@@ -123,12 +123,12 @@ class TasksFile:
             why = getattr(error, "message", "a field has a wrong type.")
             done.notes.append(f"{(id or 'A task')[:60]} was not taken in: {why}")
 
-    def _add(self, tx: Transaction, id: str | None, task: Mapping[str, Any]) -> Task:
+    def _add(self, tx: Transaction, id: str | None, task: Mapping[str, Any]) -> TaskRecord:
         given = self._cleaned({name: value for name, value in _given_fields(task).items() if name not in page.DATES})
         state = given.pop("status", "pending")
         name = None if id is None else tasks.check_task_id(id)
         if state not in (*tasks.ENDS, "pending"):
-            tasks.check_change(tx, Task(name=name or "new", created_at=tx.stamp.at, **given), state)
+            tasks.check_change(tx, TaskRecord(name=name or "new", created_at=tx.stamp.at, **given), state)
         made, _ = tasks.plan(tx, name, given)
         created = page.moment_in(task.get("created")) or tx.stamp.at
         if created < tx.stamp.at:
@@ -138,10 +138,10 @@ class TasksFile:
     def _change(
         self,
         tx: Transaction,
-        known: Task,
+        known: TaskRecord,
         fields: Mapping[str, Any],
         written: Mapping[str, str] | None,
-        done: Synced,
+        done: SyncReport,
     ) -> bool:
         """Change the fields of a known task. Returns False if they say the same."""
         given = self._joined_fields(known, fields, written or {}, done)
@@ -158,7 +158,7 @@ class TasksFile:
         return _put_dates(tx, known, dates) != before
 
     def _joined_fields(
-        self, known: Task, fields: Mapping[str, Any], written: Mapping[str, str], done: Synced
+        self, known: TaskRecord, fields: Mapping[str, Any], written: Mapping[str, str], done: SyncReport
     ) -> dict[str, Any]:
         """Return the changed fields, cleaned; one that was changed in the store as well is joined, with a note."""
         stored = tasks.as_document(known)
@@ -185,8 +185,8 @@ class TasksFile:
                 clean[name] = tasks.clean_field(self._context, name, value)
         return clean
 
-    def _cancel(self, tx: Transaction, id: str, done: Synced) -> None:
-        task = {one.name: one for one in tx.all(Task)}.get(id)
+    def _cancel(self, tx: Transaction, id: str, done: SyncReport) -> None:
+        task = {one.name: one for one in tx.all(TaskRecord)}.get(id)
         if task is None or task.has_ended:
             return
         tasks.change_state(tx, task, "cancelled")
@@ -200,13 +200,13 @@ def _checked_date(name: str, value: Any) -> datetime | None:
     return page.moment_in(value)
 
 
-def _put_state(tx: Transaction, task: Task, state: TaskState, completed: Any) -> Task:
+def _put_state(tx: Transaction, task: TaskRecord, state: TaskState, completed: Any) -> TaskRecord:
     """Give a new task the state that the file gives it, and the date of its end if it has one."""
     ended = (page.moment_in(completed) or tx.stamp.at) if state in tasks.ENDS else None
     return tx.put(replace(task, state=state, completed_at=ended), "task")
 
 
-def _put_dates(tx: Transaction, task: Task, dates: Mapping[str, datetime | None]) -> Task:
+def _put_dates(tx: Transaction, task: TaskRecord, dates: Mapping[str, datetime | None]) -> TaskRecord:
     """Store the dates of an edit. An open task has no end, and no date lies ahead."""
     given = {name: min(at, tx.stamp.at) for name, at in dates.items() if at is not None}
     if not task.has_ended:

@@ -211,7 +211,9 @@ def _to_push(context: Context, storage: Storage, state: RefState, done: TeamExch
                 continue
             name = uid if memory is None else memory.ref
             if any(has_secret(word, rules) for one in new for word in words_of(one)):
-                done.notes.append(f"{name} has a value that looks like a secret, and was not sent. See `kept scan`.")
+                done.notes.append(
+                    f"{name} has a value that looks like a secret, and was not sent. See `kept secrets scan`."
+                )
                 continue
             data = team_files.write(uid, [*at_tip, *new])
             if uid in state.files and data == team_files.write(uid, state.files[uid]):

@@ -18,7 +18,7 @@ from kept.exchange.team_files import TeamChange
 from kept.journal import wire
 from kept.memory.change import put_away
 from kept.memory.context import SHARED, Context, by_uid
-from kept.memory.joiner import BATCH, Joined, Joiner, JoinOptions
+from kept.memory.joiner import BATCH, Joiner, JoinOptions, MergeReport
 from kept.memory.team_state import (
     CLAIMED,
     ORIGINS,
@@ -77,7 +77,7 @@ def join_statements(context: Context, state: RefState, done: TeamExchange) -> No
     context.tell_write(storage, joiner.grown - len(done.removed))
 
 
-def _count(joined: Joined, refused: Counter[str], done: TeamExchange) -> None:
+def _count(joined: MergeReport, refused: Counter[str], done: TeamExchange) -> None:
     done.added, done.changed, done.known = joined.stored, joined.changed, joined.known
     done.conflicts = joined.conflicts
     done.refused = dict(+(Counter(done.refused) + refused + Counter(joined.refused)))

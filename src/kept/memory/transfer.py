@@ -1,4 +1,4 @@
-"""Export the opened memory to a file, and join an export or another store with it (`kept merge`).
+"""Export the opened memory to a file, and join an export or another store with it (`kept store merge`).
 
 `pieces` reads records with their history from a store or a file, `joiner` joins them. Rule: a batch is one transaction,
 and a record that was joined before is known again, so an import that was cut short is simply run again. Texts are
@@ -7,7 +7,7 @@ redacted on the way in, erased texts stay erased, and an agent cannot bring word
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,30 +19,38 @@ from kept.exchange import portable
 from kept.exchange.exporters import EXPORTERS as EXPORTERS
 from kept.exchange.exporters import FOLDERS, SessionFindings, StoreContent
 from kept.memory.context import Context, by_uid
-from kept.memory.joiner import BATCH, Joined, Joiner, JoinOptions
+from kept.memory.joiner import BATCH, Joiner, JoinOptions, MergeReport
 from kept.memory.pieces import Bundle, in_batches, own_pieces
-from kept.model import GLOBAL, Alias, Conflict, Memory, Session
-from kept.ports import LIVE, Reader, Storage
+from kept.model import GLOBAL, Alias, Conflict, Memory, SessionRecord
+from kept.ports import LIVE, Reader, Storage, Where
 from kept.projects.files import explained, shown
 from kept.storage import open_space
 from kept.storage.shared import every, random_hex
 
 Progress = Callable[[int, int], None]
+# Memories that have no place in the formats of other programs.
+_UNEXPORTED: Mapping[str, Where] = {
+    "candidate": Where(tiers=("session",)),  # found in a session, and not promoted yet
+    "note of a task": Where(tiers=("task",)),
+    "archived": Where(shelf="archive"),
+    "forgotten": Where(shelf="forgotten"),
+}
 
 
-class Exported(Struct, frozen=True, kw_only=True):
+class ExportReport(Struct, frozen=True, kw_only=True):
     """What was written to a file."""
 
     path: str
     format: str
     memories: int
     records: int
+    left_out: dict[str, int] = {}  # memories that are not in the file, by their sort
 
 
 # ---- out ----
 
 
-def export_to(context: Context, target: Path, *, with_forgotten: bool) -> Exported:
+def export_to(context: Context, target: Path, *, with_forgotten: bool) -> ExportReport:
     """Write an export, whole or not at all."""
     counts: Counter[str] = Counter()
 
@@ -53,10 +61,23 @@ def export_to(context: Context, target: Path, *, with_forgotten: bool) -> Export
             yield line
 
     write_lines(target, counted())
-    return Exported(path=str(target), format="kept", memories=counts["memory"], records=counts["all"])
+    return ExportReport(
+        path=str(target),
+        format="kept",
+        memories=counts["memory"],
+        records=counts["all"],
+        left_out={} if with_forgotten else _left_out(context, ("forgotten",)),
+    )
 
 
-def export_as(context: Context, target: Path, format: str, *, sessions: bool = False) -> Exported:
+def _file_in(folder: Path, name: str) -> Path:
+    """Return the path of a file in a folder, whose own folder exists then."""
+    file = folder / name
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return file
+
+
+def export_as(context: Context, target: Path, format: str, *, sessions: bool = False) -> ExportReport:
     """Write the live memories, of the project and global ones, in the format of another program.
 
     `sessions`: into a folder, with a file for the findings of each session; only Praxis has them.
@@ -70,12 +91,24 @@ def export_as(context: Context, target: Path, format: str, *, sessions: bool = F
         if is_folder:
             _check_new_folder(target)
         for name, said in EXPORTERS[format](content):
-            file = target / name if is_folder else target
-            if is_folder:
-                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = _file_in(target, name) if is_folder else target
             write_lines(file, [said.removesuffix("\n").encode("utf-8", "replace")])
     number = len(content.memories)
-    return Exported(path=str(target), format=format, memories=number, records=number + len(content.sessions))
+    return ExportReport(
+        path=str(target),
+        format=format,
+        memories=number,
+        records=number + len(content.sessions),
+        left_out=_left_out(context, [name for name in _UNEXPORTED if not (name == "candidate" and sessions)]),
+    )
+
+
+def _left_out(context: Context, names: Iterable[str]) -> dict[str, int]:
+    """Count the memories that an export does not have; zeros are left out."""
+    counts: Counter[str] = Counter()
+    for reader in context.readers():
+        counts.update({name: reader.count(_UNEXPORTED[name]) for name in names})
+    return {name: number for name, number in counts.items() if number}
 
 
 def _check_new_folder(target: Path) -> None:
@@ -95,7 +128,7 @@ def _content(context: Context, *, with_sessions: bool, with_counts: bool) -> Sto
         memories += [memory for memory in every(reader, LIVE) if memory.tier in ("project", "global")]
         conflicts += reader.all(Conflict)
         aliases += reader.all(Alias)
-        sessions += [_findings(reader, one) for one in reader.all(Session)] if with_sessions else []
+        sessions += [_findings(reader, one) for one in reader.all(SessionRecord)] if with_sessions else []
         for event in reader.events() if with_counts else ():
             counts[event.action] += 1
             compacted_at = event.at if event.action in ("expire", "evict") else compacted_at
@@ -111,7 +144,7 @@ def _content(context: Context, *, with_sessions: bool, with_counts: bool) -> Sto
     )
 
 
-def _findings(reader: Reader, session: Session) -> SessionFindings:
+def _findings(reader: Reader, session: SessionRecord) -> SessionFindings:
     uids = dict.fromkeys((*session.findings, *session.promoted))
     found = [one for uid in uids if (one := by_uid(reader, uid)) is not None and not one.is_archived]
     summary = by_uid(reader, session.summary) if session.summary else None
@@ -143,9 +176,9 @@ def write_lines(target: Path, lines: Iterable[bytes]) -> None:
 # ---- in ----
 
 
-def join(context: Context, source: Bundle, *, dry_run: bool = False, progress: Progress | None = None) -> Joined:
+def join(context: Context, source: Bundle, *, dry_run: bool = False, progress: Progress | None = None) -> MergeReport:
     """Join the pieces with the opened project, and those of global memory with global memory."""
-    done = Joined(others={}, refused={}, dry_run=dry_run)
+    done = MergeReport(others={}, refused={}, dry_run=dry_run)
     if GLOBAL in source.spaces and not dry_run:
         question = f"Join the memories for all projects in {source.name} with your global memory?"
         context.agree_for_all(question, to="change global memory")

@@ -11,10 +11,11 @@ from msgspec import Struct
 from kept import text, tokens
 from kept.errors import InvalidInput
 from kept.memory import brief, tasks
+from kept.memory.awaited import awaited
 from kept.memory.context import Context
 from kept.memory.model_messages import Provider, messages_for
 from kept.memory.window import Window, message_tokens
-from kept.model import Briefing, Entry, Message, Session, Task
+from kept.model import Briefing, Entry, Message, SessionRecord, TaskRecord
 from kept.recall.briefing import render_entry, with_its_source
 from kept.storage.shared import random_hex
 
@@ -30,7 +31,7 @@ class TurnContext(Struct, frozen=True, kw_only=True):
     system: str
     memory: Briefing
     items: tuple[Entry, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskRecord, ...]
     messages: tuple[Message, ...]
     prompt: str
     parts: Mapping[str, int]
@@ -42,7 +43,7 @@ class TurnContext(Struct, frozen=True, kw_only=True):
 
 
 def turn_context(
-    context: Context, session: Session, question: str, shown: Window, *, system: str, briefing: Mapping[str, Any]
+    context: Context, session: SessionRecord, question: str, shown: Window, *, system: str, briefing: Mapping[str, Any]
 ) -> TurnContext:
     """B2, B9: the window with the memories, items and open tasks that belong to it."""
     request = brief.BriefingRequest(
@@ -82,7 +83,7 @@ def _listed(heading: str, lines: Sequence[str]) -> str:
     return "\n".join([heading, *lines]) if lines else ""
 
 
-def _labelled(context: Context, unfinished: Sequence[Task]) -> list[Task]:
+def _labelled(context: Context, unfinished: Sequence[TaskRecord]) -> list[TaskRecord]:
     """Return the tasks; those that came with an import and were not touched since say so."""
     storage = context.spaces.project()
     if not unfinished or storage is None:
@@ -91,7 +92,7 @@ def _labelled(context: Context, unfinished: Sequence[Task]) -> list[Task]:
         return [with_its_source(task, [reader]) for task in unfinished]
 
 
-def _task_line(task: Task) -> str:
+def _task_line(task: TaskRecord) -> str:
     about = f": {text.visible(task.description, keep_newlines=False)}" if task.description else ""
     waits = f" (waits for {', '.join(task.blocked_by)})" if task.state == "blocked" and task.blocked_by else ""
     return f"- {task.name} [{task.state}]{about}{waits}"
@@ -111,7 +112,7 @@ class Exchange:
         self._look = look
         self._keep = keep
 
-    def context(self, system: str = "", **briefing: Any) -> TurnContext:
+    def context(self, /, system: str = "", **briefing: Any) -> TurnContext:
         """What to send to the model: `system`, memories, items and open tasks, and the window.
 
         `briefing` are arguments of `memory.briefing`, such as `budget_tokens` and `style`.
@@ -130,3 +131,6 @@ class Exchange:
             messages.append(Message(id=id, role="tool_result", name=name, content=result))
         messages.append(Message(id="", role="assistant", content=reply))
         return self._keep(messages)
+
+    acontext = awaited(context)
+    apersist = awaited(persist)

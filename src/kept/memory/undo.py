@@ -15,7 +15,7 @@ from kept.memory import guards, trust
 from kept.memory.context import Context, Events, Ref, Storages, by_uid, global_first
 from kept.memory.narratives import Turn, last_turn
 from kept.memory.write import check_not_cited
-from kept.model import GLOBAL, Allowance, CallGuard, Event, Memory, Record, Rejection, Session, Tier
+from kept.model import GLOBAL, Allowance, CallGuard, Event, Memory, Record, Rejection, SessionRecord, Tier
 from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.storage.shared import check_limit
 from kept.writing.pipeline import distrusted
@@ -55,6 +55,13 @@ def undo(context: Context, event: Ref | None) -> Events:
                 _check_agreed(context, reader, plan)
     stamp = context.stamp(undoes=group, shared=any(storage.space == GLOBAL for storage in touched))
     return [event for storage in global_first(touched) for event in _undo_in(context, storage, group, stamp)]
+
+
+def next_undone(context: Context, event: Ref | None = None) -> Events:
+    """Return the events that an undo would take back. Raises as `undo` does."""
+    storages = context.readable()
+    group = _newest_group(context, storages) if event is None else _group_of(context, storages, event)
+    return [event for reader in context.readers() for event in reader.events(group=group)]
 
 
 class _Change(NamedTuple):
@@ -224,7 +231,7 @@ def _as_trusted(context: Context, tx: Transaction, record: Record) -> Record:
 
 def _check_removal(reader: Reader, record: Record) -> None:
     """Raise NotAllowed for a session that has messages: they would be left without it."""
-    if isinstance(record, Session) and reader.last_number(record.name):
+    if isinstance(record, SessionRecord) and reader.last_number(record.name):
         raise NotAllowed(
             f"Session {record.name} has messages, and a transcript is only added to.",
             hint=f"`kept erase {record.name}` removes the session with all its messages, for good.",

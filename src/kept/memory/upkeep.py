@@ -18,7 +18,7 @@ from kept import journal, worth
 from kept.errors import Busy, KeptError
 from kept.memory import following
 from kept.memory.context import BATCH, ERASING, Context
-from kept.model import Memory, Session
+from kept.model import Memory, SessionRecord
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects.files import write_session_index
 from kept.proposals import FADE_DAYS
@@ -31,7 +31,7 @@ MANY = 500  # memories that leave in one round: from here on it pays to rebuild 
 EVERYTHING_LIVE = Where()  # items and sources live as long as their files
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class UpkeepStep(Struct, frozen=True, kw_only=True):
     """One thing that upkeep did, or would do: to a memory, or (`finish`, `pack`) to a session."""
 
     ref: str
@@ -52,7 +52,7 @@ class Round(Struct, eq=False):
     is_dry_run: bool = False
     most: int | None = None
     bulk: ExitStack | None = None
-    done: list[Done] = field(default_factory=list)
+    done: list[UpkeepStep] = field(default_factory=list)
     archived: int = 0
     load: decisions.Load = field(default_factory=decisions.Load)
     due: list[int] = field(default_factory=list)
@@ -97,15 +97,15 @@ class Round(Struct, eq=False):
     def pack(self, folder: Path | None) -> None:
         """Compress the sessions that have been silent for long. Their files in `folder` stay."""
         with self.storage.reading() as reader:
-            silent = [session for session in reader.all(Session) if self._is_to_pack(reader, session)]
+            silent = [session for session in reader.all(SessionRecord) if self._is_to_pack(reader, session)]
         for session in silent:
             if self.is_dry_run or self._pack(session):
                 reason = f"nothing was said for {self.rules.session_retention_days} days"
-                self.done.append(Done(ref=session.name, action="pack", reason=reason))
+                self.done.append(UpkeepStep(ref=session.name, action="pack", reason=reason))
         if silent and folder is not None and not self.is_dry_run:
             write_session_index(folder, self.storage.reading)
 
-    def _pack(self, session: Session) -> bool:
+    def _pack(self, session: SessionRecord) -> bool:
         with self.storage.writing(self._stamp()) as tx:
             current = tx.session(session.name)
             if current is None or decisions.is_unfinished(current) or not self._is_to_pack(tx, current):
@@ -114,7 +114,7 @@ class Round(Struct, eq=False):
             tx.put(replace(current, packed_at=self.now), "pack")
         return True
 
-    def _is_to_pack(self, reader: Reader, session: Session) -> bool:
+    def _is_to_pack(self, reader: Reader, session: SessionRecord) -> bool:
         if session.packed_at is not None:
             return False
         end = reader.last_number(session.name)
@@ -124,7 +124,7 @@ class Round(Struct, eq=False):
     def note_finished(self, names: Sequence[str]) -> None:
         """Report the sessions that were finished, or would be."""
         reason = f"nothing was said for {self.rules.session_idle_minutes} minutes"
-        self.done += [Done(ref=name, action="finish", reason=reason) for name in names]
+        self.done += [UpkeepStep(ref=name, action="finish", reason=reason) for name in names]
 
     def _decide(self, memory: Memory) -> UpkeepDecision | None:
         return None if memory.is_archived else decisions.decide(memory, self.now, self.rules)
@@ -163,7 +163,7 @@ class Round(Struct, eq=False):
     def _tell(self, found: Sequence[UpkeepDecision]) -> None:
         for decision in found:
             self.archived += decision.action in ("expire", "evict")
-            self.done.append(Done(ref=decision.memory.ref, action=decision.action, reason=decision.reason))
+            self.done.append(UpkeepStep(ref=decision.memory.ref, action=decision.action, reason=decision.reason))
 
     def _stamp(self) -> Stamp:
         return Stamp(group=random_hex(8), at=self.now, actor=journal.UPKEEP)
@@ -188,7 +188,7 @@ log = logging.getLogger("kept")
 class UpkeepReport(Struct, frozen=True, kw_only=True):
     """The result of an upkeep run. `skipped`: another process was already running it."""
 
-    done: tuple[Done, ...] = ()
+    done: tuple[UpkeepStep, ...] = ()
     is_dry_run: bool = False
     skipped: bool = False
 
@@ -198,7 +198,7 @@ class UpkeepReport(Struct, frozen=True, kw_only=True):
 
 def run(context: Context, *, dry_run: bool) -> UpkeepReport:
     """A whole round through every store that this actor keeps in order."""
-    done: list[Done] = []
+    done: list[UpkeepStep] = []
     now = context.now()
     for storage in _tended(context):
         if dry_run:
@@ -232,7 +232,7 @@ def finish_sessions(context: Context) -> list[str]:
 def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> None:
     """Finish the silent sessions, at most that many, and pack those that have been silent for long."""
     with rounds.storage.reading() as reader:
-        has_unfinished = any(map(decisions.is_unfinished, reader.all(Session)))
+        has_unfinished = any(map(decisions.is_unfinished, reader.all(SessionRecord)))
     if has_unfinished:
         rounds.note_finished(_finish_silent(context, rounds.storage, most=most, is_dry_run=rounds.is_dry_run))
     rounds.pack(context.spaces.sessions_folder())
@@ -280,7 +280,7 @@ def _limits(context: Context) -> decisions.Limits:
     )
 
 
-def _whole_round(context: Context, storage: Storage, now: datetime, *, is_dry_run: bool = False) -> list[Done]:
+def _whole_round(context: Context, storage: Storage, now: datetime, *, is_dry_run: bool = False) -> list[UpkeepStep]:
     came = _progress_of(storage)
     with ExitStack() as bulk:
         rounds = Round(storage, now, _upkeep_rules(context), is_dry_run=is_dry_run, bulk=bulk)

@@ -16,6 +16,7 @@ from kept import access
 from kept.errors import Busy, SettingsError, StorageError
 from kept.memory.context import Context
 from kept.memory.embedder import VECTOR_BATCH, catch_up, find_embedder, made_of
+from kept.memory.project_settings import set_here
 from kept.model import GLOBAL
 from kept.ports import Bookkeeping, Embedder, Storage
 from kept.recall import models
@@ -43,21 +44,28 @@ def check_model(context: Context, model: str | Path | None = None) -> str | None
 def turn_on(
     context: Context, *, model: str | Path | None = None, progress: Progress = lambda done, total: None
 ) -> None:
-    """Make a vector for every memory that has none. `progress(done, total)` is called along the way.
+    """Make a vector for every memory that has none, and compare them from now on.
 
-    With another `model` than before, every memory gets a new one, and this memory compares by it until it is
-    closed; the setting `vector_model` is for good. Writes in small turns and lets others go first. After an
-    interruption the next call continues from there.
+    `progress(done, total)` is called along the way. With another `model` than before, every memory gets a new one,
+    and this memory compares by it until it is closed; the setting `vector_model` is for good. Writes in small turns
+    and lets others go first. After an interruption the next call continues from there.
     """
     if model is not None:
         context.embedder = models.model_named(models.full_name(model))
     for storage in context.readable():
         make_all(storage, find_embedder(context), progress)
+    if not is_on(context):
+        set_here(context, {"search_provider": "hybrid"})
+
+
+def is_on(context: Context) -> bool:
+    """Return True if a recall compares vectors by default."""
+    return "hybrid" in (context.settings.search_provider, context.settings.profile)
 
 
 def keep_up(context: Context) -> None:
     """Make vectors for new memories, where vectors are on: at most one batch. It runs in the background."""
-    if "hybrid" not in (context.settings.search_provider, context.settings.profile):
+    if not is_on(context):
         return
     with suppress(SettingsError):  # the next recall says so
         embedder = find_embedder(context)
@@ -86,7 +94,13 @@ def limits(context: Context, *, measured: bool = False) -> list[str]:
 
 
 def turn_off(context: Context) -> None:
-    """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
+    """Compare words only, and remove the vectors of the project. Those of global memory, which others may use, stay."""
+    context.owned()
+    values = {"search_provider": "fts5"} if context.settings.search_provider == "hybrid" else {}
+    if context.settings.profile == "hybrid":
+        values["profile"] = "kept"
+    if values:
+        set_here(context, values)
     for storage in context.readable():
         if storage.space != GLOBAL:
             access.check_write(context.actor_here(), storage.space)

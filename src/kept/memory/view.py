@@ -44,7 +44,7 @@ class Seen(NamedTuple):
     signature: Signature | None
 
 
-class Synced(Struct, kw_only=True):
+class SyncReport(Struct, kw_only=True):
     """What was done with one view. `waiting` says why nothing was: a person has to look at it."""
 
     name: str
@@ -78,14 +78,14 @@ class FileView(Protocol):
 
     place: ViewPlace
 
-    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: SyncReport) -> Outcome:
         """Take the edits of the file in, and say how it should look. Raises Waiting; then nothing is changed."""
 
     def note_as_written(self, text: str) -> Mapping[str, Any]:
         """Return the note about a file as if Kept had written it as it is."""
 
 
-class Terms(Struct, frozen=True, kw_only=True):
+class SyncOptions(Struct, frozen=True, kw_only=True):
     """On which terms edits are taken in.
 
     `ask`: a person is there; None: nobody is, and many lines gone at once wait. `is_asked_for`: somebody wants the

@@ -21,9 +21,9 @@ from kept.memory.context import Context
 from kept.memory.signals import warn
 from kept.memory.view import AGENTS_MD, IN_PROJECT, PERSON, FileView, Seen, Signature, ViewPlace, Waiting
 from kept.memory.view import Ask as Ask
-from kept.memory.view import Synced as Synced
-from kept.memory.view import Terms as Terms
-from kept.model import GLOBAL, Task, replace
+from kept.memory.view import SyncOptions as SyncOptions
+from kept.memory.view import SyncReport as SyncReport
+from kept.model import GLOBAL, TaskRecord, replace
 from kept.ports import Storage, Transaction
 from kept.projects.files import NO_FOLLOW, explained, make_private_directory, shown, write_draft
 from kept.storage.files import sync as sync_folder
@@ -80,10 +80,10 @@ def _memory_md(context: Context, storage: Storage, folder: Path, mark: str) -> V
 
 def _has_tasks(storage: Storage) -> bool:
     with storage.reading() as reader:
-        return bool(reader.all(Task))
+        return bool(reader.all(TaskRecord))
 
 
-def take_edits(context: Context) -> list[Synced]:
+def take_edits(context: Context) -> list[SyncReport]:
     """Take in what people changed in the views since they were written. Unchanged, that is one `stat` for each.
 
     Never raises: the caller asked for something else.
@@ -103,7 +103,7 @@ def write(context: Context) -> None:
             sync_safely(context, place)
 
 
-def accompany(context: Context) -> list[Synced]:
+def accompany(context: Context) -> list[SyncReport]:
     """For one command: take people's edits in now, and bring the views up to date at its end, if it wrote anything."""
     done = take_edits(context)
     context.at_close.append(lambda: write(context) if context.signals.has_written else None)
@@ -124,26 +124,26 @@ def is_edited(context: Context, place: ViewPlace) -> bool:
     return _as_text(found) != known
 
 
-def sync_safely(context: Context, place: ViewPlace) -> Synced:
+def sync_safely(context: Context, place: ViewPlace) -> SyncReport:
     """As `sync`, with nobody there to ask. A failure is logged."""
     try:
-        return sync(context, place, Terms())
+        return sync(context, place, SyncOptions())
     except Busy:
-        return Synced(name=place.name, path=shown(place.path), waiting="Another process is writing.")
+        return SyncReport(name=place.name, path=shown(place.path), waiting="Another process is writing.")
     except KeptError as error:
         warn("%s could not be brought up to date: %s", place.name, error.message)
-        return Synced(name=place.name, path=shown(place.path), waiting=error.message)
+        return SyncReport(name=place.name, path=shown(place.path), waiting=error.message)
 
 
-def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
+def sync(context: Context, place: ViewPlace, terms: SyncOptions) -> SyncReport:
     """Take the edits of a view in, and write it as it should be."""
-    done = Synced(name=place.name, path=shown(place.path))
+    done = SyncReport(name=place.name, path=shown(place.path))
     wait_s = context.settings.write_wait_s if terms.is_asked_for else 0.0
     with place.storage.lease(f"view-{place.mark}{place.name}", wait_s=wait_s) as is_ours:
         if not is_ours:
             raise Busy(f"Another process is bringing {place.name} up to date.", hint="Try again.")
         for _ in range(ATTEMPTS):
-            done = Synced(name=place.name, path=shown(place.path))
+            done = SyncReport(name=place.name, path=shown(place.path))
             try:
                 if _sync_once(context, _view(context, place, terms), done):
                     break
@@ -158,13 +158,13 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
     return done
 
 
-def _view(context: Context, place: ViewPlace, terms: Terms) -> FileView:
+def _view(context: Context, place: ViewPlace, terms: SyncOptions) -> FileView:
     from kept.memory import agents_file, tasks_json  # only for a file that was edited, or is out of date
 
     return (tasks_json.TasksFile if place.name == TASKS else agents_file.view_of)(context, place, terms)
 
 
-def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
+def _sync_once(context: Context, view: FileView, done: SyncReport) -> bool:
     """Make one attempt. Returns False if the file was saved by another program in the meantime.
 
     One transaction notes both states of the file, the one seen and the one to come, and where its draft lies; then the
@@ -298,16 +298,16 @@ def after_restore(context: Context, storage: Storage) -> None:
         if place.storage is storage:
             seen = read(place)
             with storage.writing(context.stamp()) as tx:
-                _save(tx, place, _view(context, place, Terms()).note_as_written(seen.text or ""), None)
+                _save(tx, place, _view(context, place, SyncOptions()).note_as_written(seen.text or ""), None)
 
 
-def cut(context: Context, place: ViewPlace, rest_of: Callable[[str, Mapping[str, Any]], str]) -> Synced:
+def cut(context: Context, place: ViewPlace, rest_of: Callable[[str, Mapping[str, Any]], str]) -> SyncReport:
     """Take our part out of a file that belongs to people, and its notes out of the store.
 
     `rest_of(text, note)` returns the rest, and raises Waiting if it is not to be taken out. The file is deleted if
     nothing is left of it and Kept made it.
     """
-    done = Synced(name=place.name, path=shown(place.path))
+    done = SyncReport(name=place.name, path=shown(place.path))
     for _ in range(ATTEMPTS):
         seen = read(place)
         with place.storage.reading() as reader:

@@ -71,7 +71,7 @@ def remember_many(
 
     `stamp`: several calls with one stamp are one group of the journal. `uids`: those that imported drafts had before.
     """
-    given = _as_drafts(drafts)
+    given = as_drafts(drafts)
     storages = [] if len(given) > BATCH or context.held is not None else [context.spaces.project()]
     work = partial(_remember, context, given, stamp, uids)
     return context.in_rounds([one for one in storages if one is not None], work)
@@ -195,7 +195,7 @@ def place(storage: Storage, at: datetime) -> pipeline.Destination:
     )
 
 
-def _as_drafts(drafts: Iterable[Draft | str]) -> list[Draft]:
+def as_drafts(drafts: Iterable[Draft | str]) -> list[Draft]:
     """The drafts; a string is a fact. Raises InvalidInput for anything else."""
     if isinstance(drafts, str | Draft | Mapping) or not isinstance(drafts, Iterable):
         raise InvalidInput("Expected a list of drafts, got one.", hint="Give a list, or call remember().")

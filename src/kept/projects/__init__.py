@@ -39,6 +39,8 @@ from kept.projects.registry import (
     no_project_directories,
     path_text,
     read_id,
+    remove_id,
+    text_path,
     with_place,
     without,
     write_id,
@@ -229,6 +231,16 @@ class Projects:
             self._save(registry, project)
             return project
 
+    def remove_ids(self) -> list[str]:
+        """Remove the note of its id from the repository of each project. Return the files that could not be removed.
+
+        A repository that has the id of a project of another home keeps it.
+        """
+        registry = self._read()
+        keys = dict.fromkeys(key for project in registry.projects.values() for key in project.places)
+        noted = [folder for folder in map(text_path, keys) if registry.get(read_id(folder)) is not None]
+        return [shown(folder / ID_FILE) for folder in noted if not remove_id(folder)]
+
     def rename(self, name_or_id: str, new_name: str) -> Project:
         """Change the name. The folder in the home keeps its name, so that programs that have it open keep working."""
         with self._changing() as registry:
@@ -313,8 +325,8 @@ class Projects:
         return StorageError(
             f"Kept's home {shown(self.home.root)} {state}, but {shown(place.directory)} is project {kept_id} of a home "
             f"({shown(place.key)}/{ID_FILE} says so).",
-            hint=f"Mount the disk with the home, or set KEPT_HOME to its path. If the home is gone for good, begin a "
-            f"new one: kept projects link --new {slug(place.name)} {shown(place.directory)}",
+            hint="Mount the disk with the home, or set KEPT_HOME to its path. If you deleted the home, delete that "
+            f"file as well, or begin a new one: kept projects link --new {slug(place.name)} {shown(place.directory)}",
         )
 
     def _get(self, registry: Registry, name_or_id: str) -> Project:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from kept.errors import SettingsError, not_installed
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import default_home, platform_folder
-from kept.settings import Resolved, Settings, field_named, resolve, shown
+from kept.settings import Resolved, Settings, check_new, field_named, resolve, shown
 from kept.storage.files import sync
 
 PREFIX = "KEPT_"
@@ -145,6 +145,7 @@ def set_value(file: Path, name: str, text: str) -> None:
     """
     layer = _layer(name, text)
     resolve([(str(file), layer)])
+    check_new(name, text)
     document = _parse_keeping_comments(file)
     [(table, value)] = layer.items()
     if isinstance(value, dict) and isinstance(document.get(table), MutableMapping):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, StorageError
-from kept.model import TRUST_BY_ROLE, Message, Session
+from kept.model import TRUST_BY_ROLE, Message, SessionRecord
 from kept.ports import Reader
 from kept.storage.files import TOO_MANY_OPEN, sync
 from kept.storage.lock import Turns
@@ -247,13 +247,13 @@ def write_session_index(folder: Path, reading: Callable[[], AbstractContextManag
     make_private_directory(folder)
     path = folder / "sessions.json"
     with locked(folder / "sessions.lock", timeout_s=MIRROR_WAIT_S), reading() as reader:
-        document = msgspec.json.encode({"sessions": [index_entry(session) for session in reader.all(Session)]})
+        document = msgspec.json.encode({"sessions": [index_entry(session) for session in reader.all(SessionRecord)]})
         index = msgspec.json.format(document, indent=2) + b"\n"
         if read_regular(path, len(index) + 1) != index:
             write_private_file(path, index)
 
 
-def index_entry(session: Session) -> dict[str, Any]:
+def index_entry(session: SessionRecord) -> dict[str, Any]:
     """A session as it stands in a sessions.json."""
     return {
         "id": session.name,

@@ -210,6 +210,15 @@ def write_id(place: Place, project_id: str) -> bool:
     return True
 
 
+def remove_id(git_common_dir: Path) -> bool:
+    """Remove the note of the project's id from a repository. False if it can't be removed."""
+    try:
+        (git_common_dir / ID_FILE).unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
 def is_same(text: str, other: str) -> bool:
     """Whether two stored paths lead to one directory (by other upper and lower case, by another mount)."""
     try:

@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound
 from kept.model import GLOBAL
-from kept.ports import Restored, Storage
+from kept.ports import RestoreReport, Storage
 from kept.projects import ExactName, Projects
 from kept.projects.files import explained
 from kept.projects.home import Home
@@ -52,7 +52,7 @@ class Spaces(Protocol):
         """The global storage, if the actor may not see it: undo takes back no half of a change."""
         return None
 
-    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+    def replace_damaged(self, source: Path, *, shared: bool) -> RestoreReport:
         """Replace a store that can't be opened by a backup, and keep the damaged file beside it."""
 
     def files(self) -> list[tuple[str, Path]]:
@@ -116,6 +116,14 @@ class Spaces(Protocol):
         """Whether the project is in a database, and not in a file."""
         return False
 
+    def database_project(self) -> str:
+        """Return the URL of the database and the name of the project there; "" for a project in a file."""
+        return ""
+
+    def is_where_the_home_points(self) -> bool:
+        """Return True if the home keeps the project here; False if the place was named otherwise."""
+        return False
+
     def destination(self, place: str) -> Storage:
         """Where the project can be carried over to: a postgresql:// URL, `home` or a new file. The caller closes it."""
 
@@ -153,7 +161,7 @@ class OneSpace(Spaces):
             hint="Store it with tier='project', or open a project: kept.open(project=…).",
         )
 
-    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+    def replace_damaged(self, source: Path, *, shared: bool) -> RestoreReport:
         raise NotAllowed("A damaged memory file cannot be replaced while it is open.", hint="Copy the backup over it.")
 
     def files(self) -> list[tuple[str, Path]]:
@@ -224,7 +232,7 @@ class HomeSpaces(Spaces):
     def ensure_shared(self) -> Storage:
         return self._opened(GLOBAL, self._home.prepare().database)
 
-    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+    def replace_damaged(self, source: Path, *, shared: bool) -> RestoreReport:
         if self._database is not None and not shared:
             raise NotAllowed("This project is in a database.", hint="Its operator restores it from a backup.")
         project = None if shared else self._projects.ensure(self._target)
@@ -348,6 +356,15 @@ class HomeSpaces(Spaces):
     def is_in_database(self) -> bool:
         return self._database is not None
 
+    def database_project(self) -> str:
+        return f"{self._database} {self._name()}" if self._database is not None else ""
+
+    def is_where_the_home_points(self) -> bool:
+        project = self._located.project
+        if project is None or project.team is None:
+            return project is not None and self._database is None
+        return project.team.database == self._database
+
     def destination(self, place: str) -> Storage:
         wait_s = self._settings.write_wait_s
         if is_database(place):
@@ -398,9 +415,14 @@ class HomeSpaces(Spaces):
         assert self._database is not None
         space = self._team_space()
         if space not in self._open:
-            wait_s = self._settings.write_wait_s
+            found = self._located.project
             self._open[space] = open_database(
-                self._database, space, write_wait_s=wait_s, now=self._now, must_exist=must_exist
+                self._database,
+                space,
+                write_wait_s=self._settings.write_wait_s,
+                now=self._now,
+                must_exist=must_exist,
+                is_known=bool(found is not None and found.team and found.team.database == self._database),
             )
         return self._open[space]
 
@@ -408,6 +430,8 @@ class HomeSpaces(Spaces):
         with self._guard:
             if space in self._open:
                 return self._open[space]
+            if folder is None and not os.path.lexists(self._home.global_dir):
+                return None  # asked at every look, and most homes have none
             found = open_existing(
                 self._home.files(folder).database,
                 space,
@@ -497,7 +521,7 @@ class UserSpaces(Spaces):
     def ensure_shared(self) -> Storage:
         raise NotAllowed("A user's memory has no global space.", hint="Store it with tier='project'.")
 
-    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+    def replace_damaged(self, source: Path, *, shared: bool) -> RestoreReport:
         if self._database is not None:
             raise NotAllowed("This user is in a database.", hint="Its operator restores it from a backup.")
         file = self._home.files_in(self._folder).database
@@ -507,6 +531,9 @@ class UserSpaces(Spaces):
     def files(self) -> list[tuple[str, Path]]:
         file = self._home.files_in(self._folder).database
         return [(self._space, file)] if self._database is None and file.exists() else []
+
+    def settings_file(self) -> Path | None:
+        return None if self._database is not None else self._home.files_in(self._folder).settings
 
     def everywhere(self) -> list[SpaceOfHome]:
         own = self.project()

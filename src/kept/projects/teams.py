@@ -4,13 +4,13 @@ The registry of each home notes the URL of the database and the name of the proj
 finds them. Rule: a password is never written down. PostgreSQL's client finds it in ~/.pgpass, PGPASSWORD or a service.
 """
 
-from contextlib import closing, suppress
+from contextlib import suppress
 from os import PathLike
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from kept.errors import InvalidInput, NotFound
 from kept.projects import Projects
-from kept.projects.registry import Project, team_space
+from kept.projects.registry import Project, older_team_space, team_space
 from kept.settings import Settings
 from kept.storage import is_database, open_database
 
@@ -18,17 +18,47 @@ SECRETS = ("password", "sslpassword", "oauth_client_secret")
 EXAMPLE = "Give one such as postgresql://ann@db.example.com/kept."
 
 
-def join(projects: Projects, name: str, path: str | PathLike[str], url: str, *, settings: Settings) -> Project:
-    """Let the directory belong to this project of the database, once that has answered.
+def join(
+    projects: Projects, name: str, path: str | PathLike[str], url: str, *, settings: Settings, is_new: bool = False
+) -> Project:
+    """Let the directory belong to this project of the database, once that has answered. `is_new`: make it, if need be.
 
-    Raises InvalidInput for a URL with a password, StorageError or NotAllowed when the database cannot be used.
+    Raises InvalidInput for a URL with a password, NotFound for a project that is not there, StorageError or NotAllowed
+    when the database cannot be used.
     """
     _check(url)
-    with suppress(NotFound):  # nobody has written to the project yet
-        space = team_space(name)
-        with closing(open_database(url, space, write_wait_s=settings.write_wait_s, must_exist=True)):
-            pass
+    try:
+        open_database(url, team_space(name), write_wait_s=settings.write_wait_s, must_exist=not is_new).close()
+    except NotFound as error:
+        with suppress(NotFound):
+            return _joined_older(projects, name, path, url, settings)
+        raise NotFound(
+            f"There is no project {name!r} in this database.",
+            hint="Ask a teammate for its name, which is exact; or add --new to begin it there.",
+        ) from error
     return projects.join(name, path, url)
+
+
+def _joined_older(projects: Projects, name: str, path: str | PathLike[str], url: str, settings: Settings) -> Project:
+    """Join a project that Kept 0.2 stored under its folded name. Raises NotFound."""
+    open_database(url, older_team_space(name), write_wait_s=settings.write_wait_s, must_exist=True).close()
+    return projects.join(name, path, url)
+
+
+def without_password(url: str) -> str:
+    """Return the URL without anything secret in it."""
+    parts = urlsplit(url)
+    user, _, place = parts.netloc.rpartition("@")
+    name = f"{user.partition(':')[0]}@" if user else ""
+    query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if key not in SECRETS], safe="/")
+    return urlunsplit((parts.scheme, f"{name}{place}", parts.path, query, ""))
+
+
+def as_role_of(known: str, url: str) -> str:
+    """Return the second URL for the role that the first one names, if it names one."""
+    role, there = urlsplit(known).username, urlsplit(url)
+    place = there.netloc.rpartition("@")[2]
+    return urlunsplit(there._replace(netloc=f"{role}@{place}")) if role else url
 
 
 def _check(url: str) -> None:

@@ -22,7 +22,7 @@ from kept.exchange.importers.foreign import (
 from kept.exchange.importers.notes import read_markdown
 from kept.exchange.items import ITEM_TYPES
 from kept.exchange.memory_md import content_of
-from kept.model import ITEM, Draft, Source, Task, TaskState, replace
+from kept.model import ITEM, Draft, Source, TaskRecord, TaskState, replace
 
 STATES = get_args(TaskState)
 ENDS = ("done", "failed", "cancelled")
@@ -103,7 +103,7 @@ def _read_tasks(path: Path, tasks: list[Any]) -> Brought:
         created = moment_in(task.get("created")) or datetime(1971, 1, 1, tzinfo=UTC)
         priority = number_in(task.get("priority"), 0, 1_000_000)
         brought.tasks.append(
-            Task(
+            TaskRecord(
                 name=name,
                 description=text_in(task, "description"),
                 state=state,  # type: ignore[arg-type]

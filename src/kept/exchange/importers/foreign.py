@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kept.errors import InvalidInput
 from kept.exchange.importers.dialogues import Dialogue
-from kept.model import ConflictType, Draft, Status, Task
+from kept.model import ConflictType, Draft, Status, TaskRecord
 
 CONTENT_CHARS = 500  # of a memory; a longer text is split at sentences
 
@@ -46,7 +46,7 @@ class Brought(Struct, kw_only=True):
     """Everything that one file brings."""
 
     statements: list[BroughtStatement] = []
-    tasks: list[Task] = []
+    tasks: list[TaskRecord] = []
     aliases: dict[str, tuple[str, ...]] = {}
     disagreements: list[ForeignConflict] = []
     dialogues: list[Dialogue] = []

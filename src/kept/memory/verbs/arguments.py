@@ -29,7 +29,7 @@ WORDS: Mapping[Form, str] = {
     "moment": "a datetime with a time zone",
     "strings": "a list of strings",
     "integers": "a list of whole numbers",
-    "object": "an object",
+    "object": "a dictionary",
     "objects": "a list of objects",
     "python": "a Python object",
 }

@@ -7,7 +7,7 @@ from msgspec import Struct
 from kept.memory import brief, past
 from kept.memory.context import Context
 from kept.memory.session_summary import still_told as still_told
-from kept.memory.share import SHARE_TOKENS, Shared
+from kept.memory.share import SHARE_TOKENS, ShareResult
 from kept.memory.share import share as share_with
 from kept.memory.verbs.declare import Returns, Tool, Verb
 from kept.memory.verbs.fields import AsOf, FilesAtHand, FloorName, about
@@ -87,7 +87,7 @@ def _finish_the_last(context: Context, session: str) -> None:
     sessions.finish_silent(context, besides=session, most=1)
 
 
-def share(context: Context, asked: Share) -> Shared:
+def share(context: Context, asked: Share) -> ShareResult:
     """Write a message for a skill."""
     return share_with(
         context,
@@ -120,7 +120,7 @@ SHARE = Verb(
     request=Share,
     run=share,
     effect="reads",
-    returns=Returns(Shared, "The message, its memories, and what was left out."),
+    returns=Returns(ShareResult, "The message, its memories, and what was left out."),
     python="share",
     cli="share",
     mcp=Tool("memory_share"),

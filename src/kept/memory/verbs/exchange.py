@@ -8,17 +8,19 @@ from msgspec import Struct
 
 from kept.errors import InvalidInput
 from kept.memory import bringing, imports, layout, move, pieces, store, transfer
-from kept.memory.bringing import BroughtIn
+from kept.memory.bringing import ImportReport
 from kept.memory.context import Context
 from kept.memory.imports import ImportedTranscript
-from kept.memory.joiner import Joined
+from kept.memory.joiner import MergeReport
 from kept.memory.layout import Layout
-from kept.memory.move import Moved
-from kept.memory.transfer import Exported
+from kept.memory.move import MoveReport
+from kept.memory.transfer import ExportReport
 from kept.memory.verbs.declare import NO_AGENT, NO_SERVER, NotHere, Returns, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Moment, about
 from kept.model import Memory
 
+EXPORT_FORMATS = ("kept", *transfer.EXPORTERS)
+IMPORT_FORMATS = ("kept", *bringing.FORMATS)
 DryRun = Annotated[bool, about("Only count; change nothing.")]
 Progress = Annotated[Any, PYTHON_ONLY]
 
@@ -98,20 +100,24 @@ def export(context: Context, asked: Export) -> Iterator[Memory]:
     return store.export(context, archived=asked.archived)
 
 
-def export_to(context: Context, asked: ExportTo) -> Exported:
+def export_to(context: Context, asked: ExportTo) -> ExportReport:
     """Write everything to a file, without loss or for another program."""
     target = Path(asked.target)
-    format = export_format(asked.target) if asked.format is None else asked.format
+    format = export_format(asked.target, asked.format)
     if format in transfer.EXPORTERS:
         return transfer.export_as(context, target, format, sessions=asked.sessions)
-    if format != "kept":
-        known = ", ".join(("kept", *transfer.EXPORTERS))
-        raise InvalidInput(f"Unknown format {format!r}.", hint=f"Choose one of {known}.")
     return transfer.export_to(context, target, with_forgotten=asked.with_forgotten)
 
 
-def export_format(target: str) -> str:
-    """Return the format that the ending of a file stands for. Raises InvalidInput for one that stands for several."""
+def export_format(target: str, format: str | None = None) -> str:
+    """Return the format of an export: the one that is named, else the one that the ending of the file stands for.
+
+    Raises InvalidInput for an unknown format, and for an ending that stands for several.
+    """
+    if format is not None:
+        if format not in EXPORT_FORMATS:
+            raise InvalidInput(f"Unknown format {format!r}.", hint=f"Choose one of {', '.join(EXPORT_FORMATS)}.")
+        return format
     ending = Path(target).suffix.lower()
     if ending == ".json":
         raise InvalidInput(
@@ -126,7 +132,7 @@ def export_lines(context: Context, *, with_forgotten: bool) -> Iterator[bytes]:
     return transfer.export_lines(context, with_forgotten=with_forgotten)
 
 
-def import_from(context: Context, asked: ImportFrom) -> BroughtIn:
+def import_from(context: Context, asked: ImportFrom) -> ImportReport:
     """Import the memory files of another program."""
     place = Path(asked.path)
     return bringing.bring_in(
@@ -147,13 +153,13 @@ def import_transcripts(context: Context, asked: ImportTranscripts) -> Sequence[I
     return imports.import_transcripts(context, asked.program, path, how, progress=asked.progress)
 
 
-def merge(context: Context, asked: Merge) -> Joined:
+def merge(context: Context, asked: Merge) -> MergeReport:
     """Join another store with this memory."""
     with pieces.from_anywhere(context, Path(asked.other)) as source:
         return transfer.join(context, source, dry_run=asked.dry_run, progress=asked.progress)
 
 
-def move_project(context: Context, asked: Move) -> Moved:
+def move_project(context: Context, asked: Move) -> MoveReport:
     """Carry the project over to another place."""
     return move.move_to(context, asked.to, tell=asked.tell)
 
@@ -182,7 +188,7 @@ EXPORT_TO = Verb(
     request=ExportTo,
     run=export_to,
     effect="reads",
-    returns=Returns(Exported, "The file, and how much is in it."),
+    returns=Returns(ExportReport, "The file, and how much is in it."),
     python="store.export_to",
     cli="export",
     mcp=NO_AGENT,
@@ -195,7 +201,7 @@ IMPORT = Verb(
     request=ImportFrom,
     run=import_from,
     effect="writes",
-    returns=Returns(BroughtIn, "What was imported, counted."),
+    returns=Returns(ImportReport, "What was imported, counted."),
     python="store.import_",
     cli="import",
     mcp=NO_AGENT,
@@ -221,9 +227,9 @@ MERGE = Verb(
     request=Merge,
     run=merge,
     effect="writes",
-    returns=Returns(Joined, "What was stored and changed, counted."),
+    returns=Returns(MergeReport, "What was stored and changed, counted."),
     python="store.merge",
-    cli="merge",
+    cli="store merge",
     mcp=NO_AGENT,
     http=NO_SERVER,
     slash="/memory merge",
@@ -234,9 +240,9 @@ MOVE = Verb(
     request=Move,
     run=move_project,
     effect="writes",
-    returns=Returns(Moved, "What was carried over, as counted on both sides."),
+    returns=Returns(MoveReport, "What was carried over, as counted on both sides."),
     python="store.move",
-    cli="move",
+    cli="store move",
     mcp=NO_AGENT,
     http=NO_SERVER,
     slash="/memory move",

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from kept.errors import InvalidInput
+from kept.memory.context import Context
+from kept.model import Draft
 
 MOST_LISTED = 2_147_483_647  # the largest whole number of every storage
 MAX_NAME_CHARS = 500
@@ -49,7 +51,7 @@ def given_data(data: object) -> dict[str, Any] | None:
     if data is None:
         return None
     if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
-        raise InvalidInput(f"data must be a dictionary with names, not {type(data).__name__}.")
+        raise InvalidInput("data must be a dictionary whose names are strings.")
     if own := sorted(name for name in data if name in OWN_DATA or name.startswith("kept_")):
         raise InvalidInput(
             f"data must not have {own[0]!r}: Kept uses this name itself.", hint="Put your data under another name."
@@ -57,8 +59,10 @@ def given_data(data: object) -> dict[str, Any] | None:
     return dict(data)
 
 
-def data_filter(data: object) -> dict[str, Any] | None:
-    """Return values to look for in the data of memories. Raises InvalidInput for anything but a flat dictionary."""
+def data_filter(context: Context, data: object) -> dict[str, Any] | None:
+    """Return values to look for in the data of memories. Raises InvalidInput unless it is a flat dictionary of values
+    that can be stored.
+    """
     wanted = given_data(data)
     for name, value in (wanted or {}).items():
         if not isinstance(value, str | int | float | bool):
@@ -66,6 +70,11 @@ def data_filter(data: object) -> dict[str, Any] | None:
                 f"data can be searched for a string, a number or a truth value; {name!r} is {type(value).__name__}.",
                 hint="Store the value under a name of its own.",
             )
+    if wanted and context.rules().redacted(Draft(content="", data=wanted)).draft.data != wanted:
+        raise InvalidInput(
+            "data has a secret or an e-mail address, which is redacted, so no memory can be found by it.",
+            hint="Give a digest of it. For one memory for each user, see kept.open(user=…).",
+        )
     return wanted
 
 
@@ -82,6 +91,8 @@ FloorName = Annotated[
 ]
 AboutFiles = Annotated[tuple[str, ...], about("Only memories about these files.", one="file", metavar="PATH")]
 Limit = Annotated[int, about("How many at most.", metavar="NUMBER", least=0, most=MOST_LISTED)]
+Data = Annotated[dict[Any, Any], about("Values of your program to keep with it.", metavar="NAME=VALUE")] | None
+WithData = Annotated[dict[Any, Any], about("Only memories with these values in `data`.", metavar="NAME=VALUE")] | None
 Agent = Annotated[str, about("Only memories that this agent wrote.", metavar="NAME")] | None
 Moment = Annotated[datetime, Meta(tz=True)]
 Since = Annotated[Moment, about("Only from this moment on.", metavar="DATE")] | None

@@ -4,6 +4,7 @@ from types import ModuleType
 from typing import Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kept.memory.context import Context
 from kept.memory.judge_lists import Addition, Answer, JudgeList, Judgement
@@ -48,6 +49,13 @@ def judge(context: Context, asked: Judge) -> Judgement:
     return settled
 
 
+def judge_in_parts(context: Context, asked: Judge) -> Judgement:
+    """Settle what is decided, and leave the rest of the list for later."""
+    answer = Answer(keep=asked.keep, drop=asked.drop, wrong=asked.wrong, rewrite=asked.rewrite, add=asked.add)
+    settled: Judgement = _judging().judge(context, asked.list, answer, is_whole=False)
+    return settled
+
+
 def _judging() -> ModuleType:
     from kept.memory import judging  # takes sessions apart, which a server does without until it is asked
 
@@ -80,4 +88,5 @@ JUDGE = Verb(
     http="POST /proposals",
     slash=NotHere("Numbers and texts of many statements do not fit a chat line; `kept judge` asks one by one."),
 )
+JUDGE_IN_PARTS = replace(JUDGE, run=judge_in_parts)  # for the page, where a person decides a few at a time
 VERBS = (PROPOSALS, JUDGE)

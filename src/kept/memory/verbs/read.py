@@ -4,15 +4,27 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
-from kept.memory import read, status, undo
+from kept.memory import read, status, undo, word_search
 from kept.memory.context import Context, Events
 from kept.memory.read import ListStatus, Page
 from kept.memory.read import count as count
 from kept.memory.read import every as every
 from kept.memory.read import is_there as is_there
 from kept.memory.verbs.declare import Returns, Tool, Verb
-from kept.memory.verbs.fields import PYTHON_ONLY, AboutFiles, Agent, Kinds, Limit, Ref, Tags, about, data_filter
-from kept.model import Event, Memory, Tier, Trust
+from kept.memory.verbs.fields import (
+    AboutFiles,
+    Agent,
+    Kinds,
+    Limit,
+    Ref,
+    Since,
+    Tags,
+    Until,
+    WithData,
+    about,
+    data_filter,
+)
+from kept.model import Event, Memory, Tier, Trust, canonical_kind
 from kept.recall import in_any_case
 
 
@@ -33,9 +45,33 @@ class ListMemories(Struct, frozen=True, kw_only=True):
     agent: Agent = None
     session: Annotated[str, about("Only from this session.", metavar="SESSION")] | None = None
     status: Annotated[ListStatus, about("Only with this status.")] | None = None
-    data: Annotated[Any, PYTHON_ONLY] = None  # a dictionary: only memories with these values
+    data: WithData = None
     limit: Limit = 50
     after: Annotated[int | str, about("The last id of the page before.", metavar="REF")] | None = None
+
+
+class Find(Struct, frozen=True, kw_only=True):
+    """Words to find, and filters."""
+
+    words: Annotated[
+        str,
+        about(
+            'Words, parts of words, or a "phrase in quotes"; all of them must be there.',
+            noun="word to find",
+            metavar="WORDS",
+            is_text=True,
+        ),
+    ]
+    kinds: Kinds = ()
+    tags: Tags = ()
+    files: Annotated[
+        tuple[str, ...],
+        about("Only memories about this file: its path, its name, or a folder.", one="file", metavar="PATH"),
+    ] = ()
+    since: Since = None
+    until: Until = None
+    status: Annotated[ListStatus, about("Only with this status.")] | None = None
+    limit: Annotated[Limit, about("How many at most; by default all.", metavar="NUMBER")] | None = None
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -63,7 +99,7 @@ def get(context: Context, asked: Get) -> Memory:
 def list_memories(context: Context, asked: ListMemories) -> Page:
     """Return a page of memories, newest first."""
     named = {
-        "kinds": asked.kinds,
+        "kinds": tuple(map(canonical_kind, asked.kinds)),
         "tags_of_any_case": in_any_case(asked.tags),
         "files": asked.files,
         "trusts": asked.trusts,
@@ -74,9 +110,24 @@ def list_memories(context: Context, asked: ListMemories) -> Page:
         status=asked.status,
         agent=asked.agent,
         session=asked.session,
-        data=data_filter(asked.data),
+        data=data_filter(context, asked.data),
         limit=asked.limit,
         after=asked.after,
+    )
+
+
+def find(context: Context, asked: Find) -> Page:
+    """Return all memories that contain the words, newest first."""
+    return word_search.find(
+        context,
+        asked.words,
+        kinds=asked.kinds,
+        tags=asked.tags,
+        files=asked.files,
+        since=asked.since,
+        until=asked.until,
+        status=asked.status,
+        limit=asked.limit,
     )
 
 
@@ -116,6 +167,20 @@ LIST = Verb(
     http="GET /memories",
     slash="/memory list",
 )
+FIND = Verb(
+    name="find",
+    help="Find all memories that contain words, as people search.",
+    request=Find,
+    run=find,
+    effect="reads",
+    returns=Returns(Memory, "Memories, newest first.", many="memories"),
+    python="find",
+    cli="find",
+    mcp=Tool("memory_find"),
+    http="GET /find",
+    slash="/memory find",
+    details="Plain text, also inside other words, in content, title, tags and files; no stems, aliases or threshold.",
+)
 HISTORY = Verb(
     name="history",
     help="Show the changes of one memory, or of the project.",
@@ -142,4 +207,4 @@ STATUS = Verb(
     http="GET /status",
     slash="/memory status",
 )
-VERBS = (GET, LIST, HISTORY, STATUS)
+VERBS = (GET, LIST, FIND, HISTORY, STATUS)

@@ -1,16 +1,15 @@
 """Recall, and why it answered so."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from kept.errors import InvalidInput
 from kept.memory import endings, everywhere, past, read, receipts
 from kept.memory.context import Context
-from kept.memory.receipts import Explained
+from kept.memory.receipts import RecallReceipt
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import (
-    PYTHON_ONLY,
     Agent,
     AsOf,
     FilesAtHand,
@@ -20,6 +19,7 @@ from kept.memory.verbs.fields import (
     Since,
     Tags,
     Until,
+    WithData,
     about,
     data_filter,
 )
@@ -46,7 +46,7 @@ class Recall(Struct, frozen=True, kw_only=True):
         | None
     ) = None
     floor: FloorName | None = None
-    data: Annotated[Any, PYTHON_ONLY] = None  # a dictionary: only memories with these values
+    data: WithData = None
     follow: Annotated[bool, about("Add memories recalled together with the hits before.")] = False
     by: Annotated[Literal["message", "session"], about("In scope sessions: each message, or each session once.")] = (
         "message"
@@ -76,7 +76,7 @@ def recall(context: Context, asked: Recall) -> Recalled:
         floor=asked.floor,
         kinds=asked.kinds,
         tags=asked.tags,
-        data=data_filter(asked.data),
+        data=data_filter(context, asked.data),
         files=asked.files,
         since=asked.since,
         until=asked.until,
@@ -102,7 +102,7 @@ def recall(context: Context, asked: Recall) -> Recalled:
     return endings.dated(context, recalled, is_past=is_past) if is_past or asked.scope == "archive" else recalled
 
 
-def why(context: Context, asked: Why) -> Explained:
+def why(context: Context, asked: Why) -> RecallReceipt:
     """Explain a recall or a briefing."""
     return receipts.explain(asked.receipt, context.readable())
 
@@ -132,7 +132,7 @@ WHY = Verb(
     request=Why,
     run=why,
     effect="reads",
-    returns=Returns(Explained, "The question, its hits, its nearest misses, and every factor."),
+    returns=Returns(RecallReceipt, "The question, its hits, its nearest misses, and every factor."),
     python="why",
     cli="why",
     mcp=Tool("memory_why"),

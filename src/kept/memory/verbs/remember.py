@@ -1,5 +1,6 @@
 """Remember: store one statement, or many."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import Struct
@@ -7,9 +8,10 @@ from msgspec import Struct
 from kept.errors import InvalidInput
 from kept.memory import write
 from kept.memory.context import Context, Receipts
+from kept.memory.verbs import perform
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import PYTHON_ONLY, Text, about, given_data
-from kept.model import Draft, Receipt, Source, Tier, replace
+from kept.memory.verbs.fields import PYTHON_ONLY, Data, Text, about, given_data
+from kept.model import Draft, Receipt, Source, Tier, as_refs, replace, several
 
 # Of the kinds that Kept knows, those that people and agents should choose from; extraction writes the others.
 TOLD_KINDS = (
@@ -50,7 +52,7 @@ class Remember(Struct, frozen=True, kw_only=True):
     session: Annotated[str, about("The session it comes from.", metavar="SESSION")] | None = None
     key: Annotated[str, about("Repeating a call with the same key stores nothing twice.", metavar="KEY")] | None = None
     source: Annotated[Any, PYTHON_ONLY] = None  # a kept.Source
-    data: Annotated[Any, PYTHON_ONLY] = None  # a dictionary
+    data: Data = None
 
 
 class RememberMany(Struct, frozen=True, kw_only=True):
@@ -77,7 +79,18 @@ def remember(context: Context, asked: Remember) -> Receipt:
         key=asked.key,
         data=given_data(asked.data),
     )
+    _check_keys(context, [draft])
     return write.remember(context, draft, also=asked.also, replaces=asked.replaces, check=asked.check)
+
+
+def remember_within(context: Context, content: str, about: Mapping[str, Any], **where: str) -> Receipt:
+    """Store a statement as `memory.remember` does; `where` names the session, task or narrative that it comes from."""
+    given = dict(about)
+    source = replace(_checked_source(given.pop("source", None)) or context.source(), **where)
+    for name in given.keys() & {"tags", "files", "also"}:
+        given[name] = several(given[name])
+    given["replaces"] = as_refs(given.get("replaces", ()), "replaces")
+    return perform(context, REMEMBER, Remember(content=content, source=source, **given))
 
 
 def _checked_source(source: object) -> Source | None:
@@ -91,7 +104,20 @@ def _checked_source(source: object) -> Source | None:
 
 def remember_many(context: Context, asked: RememberMany) -> Receipts:
     """Store many statements in batches."""
-    return write.remember_many(context, asked.drafts)
+    drafts = write.as_drafts(asked.drafts)
+    _check_keys(context, drafts)
+    return write.remember_many(context, drafts)
+
+
+def _check_keys(context: Context, drafts: Sequence[Draft]) -> None:
+    """Raise InvalidInput for a key that redaction would change: all such keys would be the same one."""
+    keyed = [Draft(content="", key=draft.key) for draft in drafts if isinstance(draft.key, str)]
+    rules = context.rules() if keyed else None
+    if rules is not None and any(rules.redacted(draft).draft != draft for draft in keyed):
+        raise InvalidInput(
+            "key has a secret or an e-mail address, which is redacted, so other keys would be the same.",
+            hint="Give a digest of it.",
+        )
 
 
 REMEMBER = Verb(

@@ -7,13 +7,13 @@ from msgspec import Struct
 from kept.errors import NotFound
 from kept.memory import sessions
 from kept.memory.context import Context, Memories, Sessions
-from kept.memory.receipts import Explained, explain_session
-from kept.memory.sessions import FlushResult, OpenSession
+from kept.memory.receipts import RecallReceipt, explain_session
+from kept.memory.sessions import FlushResult, Session
 from kept.memory.verbs import checked
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import Limit, Moment, SessionName, about
 from kept.memory.window import Window
-from kept.model import Memory, Message, MessageRole, Session
+from kept.model import Memory, Message, MessageRole, SessionRecord
 
 Begun = (
     Annotated[str, about("The id of the session; by default a new one.", metavar="SESSION", is_positional=True)] | None
@@ -105,10 +105,10 @@ def list_sessions(context: Context, asked: ListSessions) -> Sessions:
     return found[: asked.limit]
 
 
-def begin(context: Context, asked: BeginSession) -> Session:
+def begin(context: Context, asked: BeginSession) -> SessionRecord:
     """Open a session, or begin it."""
     opened = sessions.open_session(context, asked.id, agent=asked.agent, parent=asked.parent)
-    return opened.session
+    return opened.info
 
 
 def append(context: Context, asked: Append) -> Message | None:
@@ -160,26 +160,36 @@ def finish(context: Context, asked: Finish) -> FlushResult:
     return existing(context, asked.session).finish(fast=asked.fast)
 
 
-def fork(context: Context, asked: Fork) -> Session:
+def fork(context: Context, asked: Fork) -> SessionRecord:
     """Begin a session with the messages of another one."""
-    return existing(context, asked.session).fork(asked.id, agent=asked.agent, upto=asked.upto).session
+    return existing(context, asked.session).fork(asked.id, agent=asked.agent, upto=asked.upto).info
 
 
-def given(context: Context, asked: Given) -> list[Explained]:
+def given(context: Context, asked: Given) -> list[RecallReceipt]:
     """Return the texts that an agent was given in a session without asking, newest first."""
     return explain_session(asked.session, context.readable(), limit=asked.limit)
 
 
-def open_for_more(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> OpenSession:
+def open_for_more(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> Session:
     """Open a session to add to it."""
     asked = checked(BeginSession(id=id, agent=agent, parent=parent))
     with context.signals.gathered(BEGIN.name):
         return sessions.run_session(context, asked.id, agent=asked.agent, parent=asked.parent)
 
 
-def existing(context: Context, name: str) -> OpenSession:
+def check_known(context: Context, name: str) -> None:
+    """Raise NotFound unless the project has that session."""
+    storage = context.spaces.project()
+    if storage is not None:
+        with storage.reading() as reader:
+            if reader.session(name) is not None or reader.last_number(name):
+                return
+    raise NotFound(f"There is no session {name[:60]!r}.", hint="`memory.session(id)` begins one.")
+
+
+def existing(context: Context, name: str) -> Session:
     """Open a session that exists: a look at it must not begin one. Raises NotFound."""
-    if name not in {one.name for one in context.of_project(Session)}:
+    if name not in {one.name for one in context.of_project(SessionRecord)}:
         raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
     return sessions.open_session(context, name, agent=None, parent=None)
 
@@ -190,7 +200,7 @@ LIST_SESSIONS = Verb(
     request=ListSessions,
     run=list_sessions,
     effect="reads",
-    returns=Returns(Session, "Sessions, oldest first.", many="sessions"),
+    returns=Returns(SessionRecord, "Sessions, oldest first.", many="sessions"),
     python="sessions",
     cli="session list",
     mcp=Tool("memory_sessions"),
@@ -203,7 +213,7 @@ BEGIN = Verb(
     request=BeginSession,
     run=begin,
     effect="writes",
-    returns=Returns(Session, "The session."),
+    returns=Returns(SessionRecord, "The session."),
     python="session",
     cli="session begin",
     mcp=NotHere("The host's hooks begin and end the session of an agent."),
@@ -322,7 +332,7 @@ FORK = Verb(
     request=Fork,
     run=fork,
     effect="writes",
-    returns=Returns(Session, "The new session."),
+    returns=Returns(SessionRecord, "The new session."),
     python="session().fork",
     cli="session fork",
     mcp=NotHere("The host forks its own conversation."),
@@ -335,7 +345,7 @@ GIVEN = Verb(
     request=Given,
     run=given,
     effect="reads",
-    returns=Returns(Explained, "What was given, newest first.", many="given"),
+    returns=Returns(RecallReceipt, "What was given, newest first.", many="given"),
     python="session().given",
     cli="session given",
     mcp=NotHere("An agent has seen what it was given."),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from kept.memory import manage, store
+from kept.memory import manage, project_settings, store
 from kept.memory.context import Context
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import about
@@ -28,7 +28,10 @@ class RemoveAlias(Struct, frozen=True, kw_only=True):
 
 
 class ListAliases(Struct, frozen=True, kw_only=True):
-    """All aliases."""
+    """Which aliases to list."""
+
+    word: Annotated[str, about("Only this word.", metavar="WORD", is_positional=True)] | None = None
+    own: Annotated[bool, about("Only words that were added here, not those that Kept brings.")] = False
 
 
 class PauseHere(Struct, frozen=True, kw_only=True):
@@ -61,9 +64,9 @@ def remove_alias(context: Context, asked: RemoveAlias) -> None:
     manage.remove_alias(context, asked.word)
 
 
-def list_aliases(context: Context, _asked: ListAliases) -> dict[str, tuple[str, ...]]:
+def list_aliases(context: Context, asked: ListAliases) -> dict[str, tuple[str, ...]]:
     """List words and what they find as well."""
-    return manage.list_aliases(context)
+    return manage.list_aliases(context, asked.word, own=asked.own)
 
 
 def pause(context: Context, asked: PauseHere) -> Pause:
@@ -88,7 +91,7 @@ def allow(context: Context, asked: Allow) -> Allowance:
 
 def configure(context: Context, asked: Configure) -> Settings:
     """Change one setting of the project."""
-    return store.configure(context, asked.setting, asked.value)
+    return project_settings.configure(context, asked.setting, asked.value)
 
 
 ADD_ALIAS = Verb(
@@ -139,7 +142,7 @@ PAUSE = Verb(
     effect="writes",
     returns=Returns(Pause, "The pause."),
     python="pauses.pause",
-    cli="off",
+    cli="pause",
     mcp=Tool("memory_pause"),
     http="POST /pause",
     slash="/memory auto off",
@@ -153,7 +156,7 @@ RESUME = Verb(
     effect="writes",
     returns=Returns(None, "True, or false if there was no pause."),
     python="pauses.resume",
-    cli="on",
+    cli="resume",
     mcp=NotHere("Only a person ends a pause: it is their word that nothing be captured."),
     http="POST /resume",
     slash="/memory auto on",
@@ -167,7 +170,7 @@ IS_PAUSED = Verb(
     effect="reads",
     returns=Returns(None, "True or false."),
     python="pauses.status",
-    cli="paused",
+    cli=NotHere("`kept status` shows every pause."),
     mcp=Tool("memory_paused"),
     http="GET /pause",
     slash="/memory auto status",
@@ -181,7 +184,7 @@ ALLOW = Verb(
     effect="writes",
     returns=Returns(Allowance, "The digest of the value, and the note."),
     python="store.allow",
-    cli="allow",
+    cli="secrets allow",
     mcp=NotHere("Only a person says that a value is not a secret."),
     http="POST /allowances",
     slash="/memory allow",

@@ -8,11 +8,11 @@ from kept.errors import NotFound
 from kept.memory import narratives, tasks
 from kept.memory.context import Context, Memories, Ref, Tasks
 from kept.memory.narratives import ListedNarrative, Narrative
-from kept.memory.tasks import OpenTask
+from kept.memory.tasks import Task
 from kept.memory.verbs import checked
 from kept.memory.verbs.declare import Returns, Tool, Verb
 from kept.memory.verbs.fields import TaskName, about
-from kept.model import Memory, Receipt, Task, TaskState
+from kept.model import Memory, Receipt, TaskRecord, TaskState
 
 NOTES = Returns(Memory, "Notes, oldest first.", many="memories")
 Stage = Annotated[str, about("The part of the work: plan, build, test …", metavar="STAGE")]
@@ -112,29 +112,29 @@ def list_tasks(context: Context, asked: ListTasks) -> Tasks:
     return tasks.list_tasks(context, milestone=asked.milestone, archived=asked.archived, query=asked.query)
 
 
-def set_task(context: Context, asked: SetTask) -> Task:
+def set_task(context: Context, asked: SetTask) -> TaskRecord:
     """Add a task, or set fields of one."""
-    return _opened(context, asked).task
+    return _opened(context, asked).info
 
 
-def open_with(context: Context, asked: SetTask) -> OpenTask:
+def open_with(context: Context, asked: SetTask) -> Task:
     """Open a task to work on it, with the fields that are given."""
     wanted = checked(asked)
     with context.signals.gathered(SET_TASK.name):
         return _opened(context, wanted)
 
 
-def _opened(context: Context, asked: SetTask) -> OpenTask:
+def _opened(context: Context, asked: SetTask) -> Task:
     names = ("description", "milestone", "priority", "acceptance_criteria", "blocked_by")
     return tasks.open_task(context, asked.id, {name: getattr(asked, name) for name in names})
 
 
-def show_task(context: Context, asked: OneTask) -> Task:
+def show_task(context: Context, asked: OneTask) -> TaskRecord:
     """Return one task."""
-    return existing(context, asked.task).task
+    return existing(context, asked.task).info
 
 
-def set_state(context: Context, asked: SetState) -> Task:
+def set_state(context: Context, asked: SetState) -> TaskRecord:
     """Change the state of a task."""
     return existing(context, asked.task).set_state(asked.state)
 
@@ -159,9 +159,9 @@ def clear(context: Context, asked: OneTask) -> int:
     return existing(context, asked.task).clear()
 
 
-def existing(context: Context, name: str) -> OpenTask:
+def existing(context: Context, name: str) -> Task:
     """Open a task that exists. Raises NotFound."""
-    if name not in {one.name for one in context.of_project(Task)}:
+    if name not in {one.name for one in context.of_project(TaskRecord)}:
         raise NotFound(f"There is no task {name[:60]!r}.", hint="`kept task list` shows them.")
     return tasks.open_task(context, name, {})
 
@@ -202,7 +202,7 @@ LIST_TASKS = Verb(
     request=ListTasks,
     run=list_tasks,
     effect="reads",
-    returns=Returns(Task, "Tasks, highest priority first.", many="tasks"),
+    returns=Returns(TaskRecord, "Tasks, highest priority first.", many="tasks"),
     python="tasks",
     cli="task list",
     mcp=Tool("memory_tasks"),
@@ -215,7 +215,7 @@ SET_TASK = Verb(
     request=SetTask,
     run=set_task,
     effect="writes",
-    returns=Returns(Task, "The task."),
+    returns=Returns(TaskRecord, "The task."),
     python="task",
     cli="task add",
     mcp=Tool("memory_task"),
@@ -228,8 +228,8 @@ SHOW_TASK = Verb(
     request=OneTask,
     run=show_task,
     effect="reads",
-    returns=Returns(Task, "The task."),
-    python="task().task",
+    returns=Returns(TaskRecord, "The task."),
+    python="task().info",
     cli="task show",
     mcp=Tool("memory_task_get"),
     http="GET /tasks/{task}",
@@ -241,7 +241,7 @@ SET_STATE = Verb(
     request=SetState,
     run=set_state,
     effect="writes",
-    returns=Returns(Task, "The task."),
+    returns=Returns(TaskRecord, "The task."),
     python="task().set_state",
     cli="task state",
     mcp=Tool(

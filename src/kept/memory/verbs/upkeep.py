@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from kept.memory import following, store, upkeep, vectors
 from kept.memory.context import Context, Memories
-from kept.memory.store import Examined, Leak
+from kept.memory.store import FileCheck, Leak
 from kept.memory.upkeep import UpkeepReport
 from kept.memory.verbs.declare import NO_AGENT, NO_SERVER, NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, about
 from kept.model import Tier
-from kept.ports import BackedUp, Restored, Shelf
+from kept.ports import BackupReport, RestoreReport, Shelf
 
 
 class Upkeep(Struct, frozen=True, kw_only=True):
@@ -79,12 +79,12 @@ def pack_sessions(context: Context, _asked: Nothing) -> list[str]:
     return upkeep.pack_sessions(context)
 
 
-def backup(context: Context, asked: Backup) -> BackedUp:
+def backup(context: Context, asked: Backup) -> BackupReport:
     """Write a verified copy of a store."""
     return store.backup(context, asked.target, tier=asked.tier)
 
 
-def restore_backup(context: Context, asked: RestoreBackup) -> Restored:
+def restore_backup(context: Context, asked: RestoreBackup) -> RestoreReport:
     """Replace the store with a backup."""
     return store.restore_backup(context, asked.source, overwrite_newer=asked.overwrite_newer)
 
@@ -94,7 +94,7 @@ def scan(context: Context, asked: Scan) -> list[Leak]:
     return store.scan(context, fix=asked.fix)
 
 
-def doctor(context: Context, asked: Doctor) -> list[Examined]:
+def doctor(context: Context, asked: Doctor) -> list[FileCheck]:
     """Examine the files."""
     return store.doctor(context, deep=asked.deep, fix=asked.fix)
 
@@ -195,9 +195,9 @@ BACKUP = Verb(
     request=Backup,
     run=backup,
     effect="reads",
-    returns=Returns(BackedUp, "The file, counted."),
+    returns=Returns(BackupReport, "The file, counted."),
     python="store.backup",
-    cli="backup",
+    cli="store backup",
     mcp=NO_AGENT,
     http=NO_SERVER,
     slash="/memory backup",
@@ -208,9 +208,9 @@ RESTORE_BACKUP = Verb(
     request=RestoreBackup,
     run=restore_backup,
     effect="destroys",
-    returns=Returns(Restored, "What was restored, and where the state before is kept."),
+    returns=Returns(RestoreReport, "What was restored, and where the state before is kept."),
     python="store.restore",
-    cli="restore",
+    cli="store restore",
     mcp=NO_AGENT,
     http=NO_SERVER,
     slash="/memory restore-backup",
@@ -223,7 +223,7 @@ SCAN = Verb(
     effect="destroys",
     returns=Returns(Leak, "What holds a secret, by its ref.", many="leaks"),
     python="store.scan",
-    cli="scan",
+    cli="secrets scan",
     mcp=Tool("memory_scan"),
     http="POST /scan",
     slash="/memory scan",

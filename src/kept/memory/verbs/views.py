@@ -13,7 +13,7 @@ from kept.memory.library import Extraction
 from kept.memory.note_writer import NoteReading
 from kept.memory.verbs.declare import NO_SERVER, NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import PYTHON_ONLY, Limit, about
-from kept.memory.views import Synced
+from kept.memory.views import SyncReport
 from kept.model import Memory
 
 MOST_ITEMS = 1_000
@@ -75,12 +75,12 @@ def note_readers(context: Context, environ: Mapping[str, str]) -> list[HostState
     return host_notes.host_states(context, environ)
 
 
-def sync(context: Context, asked: Sync) -> list[Synced]:
+def sync(context: Context, asked: Sync) -> list[SyncReport]:
     """Take in edits of people, and write every file as it should be."""
     return files.sync(context, asked.ask)
 
 
-def write_agents(context: Context, asked: WriteAgents) -> Synced:
+def write_agents(context: Context, asked: WriteAgents) -> SyncReport:
     """Write the block of confirmed memories in AGENTS.md, or take it out."""
     return files.agents(context, remove=asked.remove, ask=asked.ask)
 
@@ -106,7 +106,7 @@ SYNC = Verb(
     request=Sync,
     run=sync,
     effect="writes",
-    returns=Returns(Synced, "What was done with each file.", many="files"),
+    returns=Returns(SyncReport, "What was done with each file.", many="files"),
     python="files.sync",
     cli="files sync",
     mcp=Tool("memory_files_sync"),
@@ -120,7 +120,7 @@ AGENTS = Verb(
     request=WriteAgents,
     run=write_agents,
     effect="writes",
-    returns=Returns(Synced, "What was done with the file."),
+    returns=Returns(SyncReport, "What was done with the file."),
     python="files.agents",
     cli="files agents",
     mcp=Tool("memory_files_agents"),
