@@ -6,7 +6,7 @@
 All sides start an interpreter, in turns, with bytecode at hand. A prompt is compared with importing json and apsw: it
 also reads its input, opens the store, writes the answer and its receipt. A tool call that no memory concerns (a miss)
 is compared with an interpreter that does nothing. `--busy` counts the answers that come in time while that many
-processes keep the machine busy, with the limits as they are. docs/benchmarks.md says what is left to save.
+processes keep the machine busy, with the limits as they are.
 """
 
 import argparse

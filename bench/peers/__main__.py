@@ -5,19 +5,15 @@
 Ten thousand paragraphs of English are stored, and some are asked for by five of their words. Every question goes to
 all peers, one after the other, before the next one is asked. A peer is a process of its own; the processor time of
 all its threads is counted. Rule: nobody is tuned, Kept included. A peer that needs an embedder and brings none that
-works offline gets the same one as the others, the quickest there is: see adapters/talk.py.
+works offline gets the same one as the others, the quickest there is: see adapters/orders.py.
 """
 
 import argparse
-import json
-import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,60 +21,26 @@ from typing import Any
 
 from bench import corpora
 from bench.measure import Bar, options, p50, p95, report, table
-from bench.peers.environments import MEM0, OURS, PEERS, PLAIN, Peer, Unavailable, command, versions
+from bench.peers.environments import MEM0, OURS, PEERS, PLAIN, Peer, Unavailable, command, left_out, packages, versions
+from bench.peers.running import Running
 
 WARM_UP = 10
 ADDED = 30
 COLD_STARTS = 3
-HEAD = ("", "query p50", "p95", "on the clock", "hit@5", "add", "on the clock", "MB memory", "MB disk", "cold start")
-
-
-class Running:
-    """The process of a peer, opened on a folder."""
-
-    def __init__(self, peer: Peer, cache: Path, folder: Path) -> None:
-        program, needed = command(peer, cache)
-        started = time.perf_counter()
-        self._process = subprocess.Popen(
-            [*program, str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, **needed},
-        )
-        self._pid = self._read().get("pid") or self._process.pid
-        self.opened_ms = (time.perf_counter() - started) * 1000
-
-    def __enter__(self) -> "Running":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(60)
-
-    def do(self, what: str, *given: Any) -> dict[str, Any]:
-        """Give an order; the answer, and what it took."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps({"do": what, "with": given}) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise Unavailable("it ended without a word") from None
-        return self._read()
-
-    def memory_mb(self) -> float:
-        status = Path(f"/proc/{self._pid}/status").read_text()
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1000
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise Unavailable("it does not start, or ended in the middle")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+HEAD = (
+    "",
+    "query p50",
+    "p95",
+    "on the clock",
+    "hit@5",
+    "add",
+    "on the clock",
+    "MB memory",
+    "MB disk",
+    "cold start",
+    "on the clock",
+    "packages",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [peer for peer in PEERS if peer.is_here or not given.ours]
     rows = told(given.rows + ADDED, given.cache)
     stored, added = rows[: given.rows], rows[given.rows :]
-    skipped: dict[str, str] = {}
+    skipped = left_out(only_ours=given.ours)
     for peer in chosen:
         try:
             fill(peer, stored, given.cache)
@@ -156,7 +118,7 @@ def measure(
             folder = folders[peer.name]
             shutil.copytree(store_of(peer, rows, cache), folder)
             figures[peer.name]["disk_mb"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6
-            figures[peer.name]["cold_ms"] = min(cold_start(peer, cache, folder, first) for _ in range(COLD_STARTS))
+            figures[peer.name]["cold"] = min(cold_start(peer, cache, folder, first) for _ in range(COLD_STARTS))
         running = {peer.name: stack.enter_context(Running(peer, cache, folders[peer.name])) for peer in peers}
         warm_up = rest[:WARM_UP]
         for number, question in enumerate([*warm_up, *asked]):
@@ -179,10 +141,11 @@ def in_turns(running: dict[str, Running], number: int) -> list[tuple[str, Runnin
     return list(running.items())[:: 1 if number % 2 else -1]
 
 
-def cold_start(peer: Peer, cache: Path, folder: Path, question: str) -> float:
-    """From nothing to the first answer, on the clock."""
+def cold_start(peer: Peer, cache: Path, folder: Path, question: str) -> tuple[float, float]:
+    """Return the time from nothing to the first answer, of the processor and on the clock."""
     with Running(peer, cache, folder) as running:
-        return float(running.opened_ms + running.do("query", question)["wall_ms"])
+        answer = running.do("query", question)
+        return answer["all_cpu_ms"], running.opened_ms + answer["wall_ms"]
 
 
 def line_of(peer: Peer, figures: dict[str, Any], cache: Path) -> list[object]:
@@ -197,7 +160,8 @@ def line_of(peer: Peer, figures: dict[str, Any], cache: Path) -> list[object]:
         p50(add_wall),
         figures["memory_mb"],
         figures["disk_mb"],
-        figures["cold_ms"],
+        *figures["cold"],
+        packages(peer, cache),
     ]
 
 

@@ -3,8 +3,10 @@
 Rule: a peer that cannot be installed is not an error. It gives a row that says why.
 """
 
+import re
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,6 +53,16 @@ PEERS = (
     Peer(name="MiniSearch", adapter="with_minisearch.mjs", node=("minisearch",)),
 )
 
+LEFT_OUT = {"basic-memory": "needs Python 3.12, and the index at hand has not all of its packages"}
+DELIVERING = tuple(peer for peer in PEERS if peer is not OURS)  # asked for the facts of a task; Kept has its hook
+
+
+def left_out(*, only_ours: bool) -> dict[str, str]:
+    """Return the peers that are not measured, each with the reason; `only_ours`: also those that must be installed."""
+    if not only_ours:
+        return dict(LEFT_OUT)
+    return {peer.name: "--ours and --tiny install no peer" for peer in PEERS if not peer.is_here} | LEFT_OUT
+
 
 def command(peer: Peer, cache: Path) -> tuple[list[str], dict[str, str]]:
     """What starts the adapter, and what it needs to find in its environment. Raises Unavailable."""
@@ -75,6 +87,28 @@ def versions(peer: Peer, cache: Path) -> str:
         shown = _run(["node", "-p", f"require('./node_modules/{peer.node[0]}/package.json').version"], folder)
         return shown.strip()
     return ""
+
+
+def packages(peer: Peer, cache: Path) -> int:
+    """Count the packages that the peer brings along, itself included."""
+    folder = cache / "peers" / peer.adapter.partition(".")[0]
+    if peer.python:
+        tools = ("pip-", "setuptools-", "wordllama-", "pysqlite3_binary-")
+        return sum(not path.name.startswith(tools) for path in folder.glob("lib/python*/site-packages/*.dist-info"))
+    if peer.node:
+        top = folder / "node_modules"
+        return sum(1 for _ in [*top.glob("[!@.]*/package.json"), *top.glob("@*/*/package.json")])
+    return len(_needed("kept-memory")) if peer is OURS else 1
+
+
+def _needed(name: str) -> set[str]:
+    """Return the name of a package and of all that it needs here, without its extras."""
+    try:
+        needs = distribution(name).requires or []
+    except PackageNotFoundError:  # not needed on this machine
+        return set()
+    plain = [re.split(r"[^\w.-]", need)[0] for need in needs if "extra ==" not in need]
+    return {name}.union(*(_needed(one) for one in plain))
 
 
 def _once(folder: Path, *commands: list[str]) -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import apsw
-from talk import serve  # type: ignore[import-not-found]
+from orders import serve  # type: ignore[import-not-found]
 
 
 class Plain:

@@ -1,10 +1,10 @@
-"""Chroma, persistent, cosine. Its own embedder would be downloaded; here it gets the one of `talk`."""
+"""Chroma, persistent, cosine. Its own embedder would be downloaded; here it gets the one of `orders`."""
 
 from pathlib import Path
 from typing import Any
 
 import chromadb  # type: ignore[import-not-found]
-from talk import embedder, serve  # type: ignore[import-not-found]
+from orders import embedder, serve  # type: ignore[import-not-found]
 
 
 class Chroma:

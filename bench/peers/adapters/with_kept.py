@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from talk import serve  # type: ignore[import-not-found]
+from orders import serve  # type: ignore[import-not-found]
 
 import kept
 

@@ -12,7 +12,7 @@ if not hasattr(sqlite3.Connection, "enable_load_extension"):
 
 from langgraph.store.base import PutOp  # type: ignore[import-not-found]
 from langgraph.store.sqlite import SqliteStore  # type: ignore[import-not-found]
-from talk import embedder, serve  # type: ignore[import-not-found]
+from orders import embedder, serve  # type: ignore[import-not-found]
 
 NOTES = ("notes",)
 

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { serve } from "./talk.mjs";
+import { serve } from "./orders.mjs";
 
 const packages = createRequire(join(process.env.PEER_PACKAGES, "package.json"));
 const load = async (name) => import(pathToFileURL(packages.resolve(name)).href);
@@ -18,11 +18,12 @@ serve(async (folder) => {
   const env = { ...process.env, MEMORY_FILE_PATH: join(folder, "memory.jsonl") };
   const transport = new StdioClientTransport({ command: process.execPath, args: [server], env, stderr: "ignore" });
   const client = new Client({ name: "bench", version: "1" });
-  await client.connect(transport);
+  await client.connect(transport, { timeout: 600_000 });
   const call = (name, given) => client.callTool({ name, arguments: given }, undefined, { timeout: 600_000 });
   const entity = ([name, text]) => ({ name, entityType: "note", observations: [text] });
   return {
     pid: transport.pid,
+    close: () => client.close(),
     cpu_ms: () => readdirSync(tasks(transport.pid)).reduce((sum, task) => sum + nanoseconds(transport.pid, task), 0) / 1e6,
     load: async (rows) => { await call("create_entities", { entities: rows.map(entity) }); },
     add: async (name, text) => { await call("create_entities", { entities: [entity([name, text])] }); },

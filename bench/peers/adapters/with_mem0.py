@@ -1,6 +1,6 @@
 """mem0 with `infer=False`, so that no language model is called; Qdrant on disk inside the process.
 
-It knows no embedder that works without a network, so its own is replaced by the one of `talk`. The key is a
+It knows no embedder that works without a network, so its own is replaced by the one of `orders`. The key is a
 placeholder: mem0 wants one to be set, and nothing is ever sent.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "not-a-key"}
 
 import mem0  # type: ignore[import-not-found]
-from talk import embedder, serve  # type: ignore[import-not-found]
+from orders import embedder, serve  # type: ignore[import-not-found]
 
 USER = "bench"
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRequire } from "node:module";
-import { serve } from "./talk.mjs";
+import { serve } from "./orders.mjs";
 
 const MiniSearch = createRequire(join(process.env.PEER_PACKAGES, "package.json"))("minisearch");
 const options = { fields: ["text"], storeFields: ["text"], searchOptions: { prefix: true, fuzzy: 0.2, combineWith: "OR" } };

@@ -32,6 +32,10 @@ def serve(make: Any) -> None:
     print(json.dumps({"ready": True}), file=out, flush=True)
     for line in sys.stdin:
         order = json.loads(line)
+        if order["do"] == "reopen":
+            peer = make(Path(order["with"][0]))
+            print(json.dumps({"answer": None}), file=out, flush=True)
+            continue
         cpu, wall = time.process_time(), time.perf_counter()
         answer: Any = getattr(peer, order["do"])(*order["with"])
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
