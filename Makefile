@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RUN := .venv-run
 comma := ,
+# With it, each program that a test starts would compile the whole package again.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-agents test-adapters test-long lint bench docs clean
+.PHONY: run test test-agents test-adapters test-long lint bench proof docs dist clean
 
 run: $(RUN)/.ready  ## Walk through what Kept does, in a scratch home
 	$(RUN)/bin/kept tour
@@ -42,6 +44,7 @@ lint: $(READY)  ## Style, types, layers, boundaries, generated pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict examples
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.architecture
 	$(BIN)/python docs/generate.py --check
@@ -55,9 +58,23 @@ bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
 	$(BIN)/python -m bench.upkeep
 	$(BIN)/python -m bench.size
 
+proof: $(READY)  ## The figures of docs/benchmarks.md, beside peers: a quarter of an hour on an idle machine
+	$(BIN)/python -m bench.delivery
+	$(BIN)/python -m bench.delivery --said
+	$(BIN)/python -m bench.talk
+	$(BIN)/python -m bench.peers || true  # ends with 1 if a bar fails, and shows it
+	$(BIN)/python -m bench.recall --only zipf || true
+	$(BIN)/python -m bench.hook || true
+
 docs: $(READY)  ## Write the generated pages, and the tables of stems
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/stems.py
+
+dist: .venv-dist/.ready  ## Build the wheel and the source archive, and check them
+	rm -rf dist
+	.venv-dist/bin/python -m build --outdir dist .
+	.venv-dist/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m tests.wheel dist
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kept needs Python 3.11 or newer; this is " + sys.version)'
 
@@ -74,5 +91,11 @@ $(RUN)/.ready: pyproject.toml constraints.txt
 	$(RUN)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	touch $@
 
+.venv-dist/.ready: constraints.txt
+	$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build twine
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(RUN) .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(RUN) .venv-dist dist .mypy_cache .ruff_cache .hypothesis .coverage*

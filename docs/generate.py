@@ -1,9 +1,10 @@
-"""Write the pages on the command line and the settings from the program itself, so that they cannot go stale.
+"""Write what can be read off the program itself, so that it cannot go stale: pages, the plugin, and its manifests.
 
 `python docs/generate.py` writes them; with `--check` it writes nothing and exits with 1 if one of them is out of date.
 """
 
 import inspect
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -12,15 +13,21 @@ from typing import Any
 
 import click
 
+from kept.distribution import NAME, VERSION
 from kept.entrypoints.cli.catalog import COMMANDS
 from kept.entrypoints.cli.frame import option_rows, root
+from kept.entrypoints.install.agents import MachineFacts, plugin_files
+from kept.memory import Kept
+from kept.memory.namespaces import Namespace
+from kept.memory.sessions import Session
 from kept.memory.verbs import TOPICS
 from kept.memory.verbs.arguments import Argument, wire_arguments
 from kept.memory.verbs.declare import DOORS, WHO, AnyVerb, NotHere, Tool
 from kept.projects.config import PREFIX
 from kept.settings import fields
 
-DOCS = Path(__file__).parent
+NAMESPACES = tuple((kind.__name__.lower().removesuffix("memory"), kind) for kind in Namespace.__subclasses__())
+ROOT = Path(__file__).parent.parent
 NOTICE = "<!-- Written by docs/generate.py. Change the program, then run `make docs`. -->"
 
 
@@ -139,7 +146,29 @@ def reference_page() -> str:
         lines += [f"| {' | '.join(_cell(verb.at(door)) for door in DOORS)} |" for verb in module.VERBS]
         for verb in module.VERBS:
             lines += ["", *_verb(verb)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *_python_only()]) + "\n"
+
+
+def _python_only() -> Iterator[str]:
+    """Yield the methods of an opened memory, and of its namespaces, that no verb derives."""
+    verbs = {verb.python for topic in TOPICS for verb in import_module(f"kept.memory.verbs.{topic}").VERBS}
+    yield "## In Python only"
+    yield ""
+    yield "Methods of a memory and of a session have a twin for `async` programs, with an `a` before the name."
+    yield "`pin`, `unpin`, `reinforce`, `demote`, `forget`, `restore` and `erase` also take a list of refs, and then"
+    yield "return a list. A memory or a hit may stand for its ref. `len(memory)`, `ref in memory` and iteration"
+    yield "are those of a collection of all live memories. `remember` and `recall` take one argument without its name,"
+    yield "`list` takes none."
+    yield "Without a command, a tool or a route:"
+    yield ""
+    yield "| Name | |"
+    yield "|---|---|"
+    for prefix, holder in (("", Kept), ("session().", Session), *((f"{name}.", kind) for name, kind in NAMESPACES)):
+        for name, method in vars(holder).items():
+            is_twin = inspect.iscoroutinefunction(method)
+            if not name.startswith("_") and inspect.isfunction(method) and not is_twin and prefix + name not in verbs:
+                about = (inspect.getdoc(method) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+                yield f"| `memory.{prefix}{name}` | {about} |"
 
 
 def _cell(found: str | Tool | NotHere) -> str:
@@ -184,23 +213,79 @@ def _shown_default(argument: Argument) -> str:
     return "" if argument.default in (None, (), "", {}) else f"`{str(argument.default).lower()}`"
 
 
-PAGES = {"cli.md": cli_page, "settings.md": settings_page, "reference.md": reference_page}
+def plugin() -> dict[str, str]:
+    """Return the plugin for Claude Code that is installed from this repository, and the marketplace that names it.
+
+    It is the one that `kept install` writes, with the programs found on the PATH instead of at absolute paths.
+    """
+    here = Path()
+    facts = MachineFacts(
+        user_home=here, project=here, plugin=here, environ={}, platform="linux", kept="kept", hook="kept-hook",
+        version=VERSION,
+    )  # fmt: skip
+    files = plugin_files(facts)
+    market = json.loads(files.pop(".claude-plugin/marketplace.json"))
+    market["plugins"][0]["source"] = "./plugin"
+    return {f"plugin/{path}": text for path, text in files.items()} | {".claude-plugin/marketplace.json": _json(market)}
 
 
-def stale_pages() -> list[str]:
-    """The pages that are missing or no longer match the program."""
-    return [
-        name for name, page in PAGES.items() if not (DOCS / name).exists() or (DOCS / name).read_text("utf-8") != page()
-    ]
+def server_manifest() -> str:
+    """Return the entry for the registry of MCP servers. Its name is repeated in README.md, which proves the owner."""
+    return _json(
+        {
+            "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+            "name": SERVER,
+            "title": "Kept",
+            "description": "A memory for AI agents that lasts: local, explained, undoable, and never lost.",
+            "version": VERSION,
+            "packages": [
+                {
+                    "registryType": "pypi",
+                    "identifier": NAME,
+                    "version": VERSION,
+                    "runtimeHint": "uvx",
+                    "runtimeArguments": [
+                        {"type": "named", "name": "--from", "value": f"{NAME}[agents]=={VERSION}"},
+                        {"type": "positional", "value": "kept"},
+                    ],
+                    "packageArguments": [{"type": "positional", "value": "mcp"}],
+                    "transport": {"type": "stdio"},
+                }
+            ],
+        }
+    )
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+SERVER = "io.github.kept-memory/kept"
+
+
+def generated() -> dict[str, str]:
+    """Return every generated file: its place in the repository, and its text."""
+    pages = {"docs/cli.md": cli_page, "docs/settings.md": settings_page, "docs/reference.md": reference_page}
+    return {name: page() for name, page in pages.items()} | plugin() | {"server.json": server_manifest()}
+
+
+def stale_files() -> list[str]:
+    """Return the files that are missing or no longer match the program."""
+    return [name for name, text in generated().items() if not _is_same(ROOT / name, text)]
+
+
+def _is_same(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text("utf-8") == text
 
 
 def main(arguments: list[str]) -> int:
     if "--check" in arguments:
-        for name in (stale := stale_pages()):
-            print(f"docs/{name} is out of date. Run `python docs/generate.py`.", file=sys.stderr)
+        for name in (stale := stale_files()):
+            print(f"{name} is out of date. Run `python docs/generate.py`.", file=sys.stderr)
         return 1 if stale else 0
-    for name, page in PAGES.items():
-        (DOCS / name).write_text(page(), "utf-8")
+    for name, text in generated().items():
+        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / name).write_text(text, "utf-8")
     return 0
 
 

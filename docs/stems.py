@@ -34,10 +34,13 @@ def recall_module() -> str:
     """The word lists and the aliases of `kept.recall`."""
     fillers = stemmed(word_lists.FILLERS)
     worthless = fillers | stemmed(word_lists.MORE_FILLERS)
+    tables = (english.NUMBERS, english.FORMS, english.RELATED, english.KINDS)
+    everyday = " ".join((word_lists.COMMON, english.ASIDES, english.TIMES, *tables))
     lists = {
         "FILLERS": ("The fillers of a question about a conversation", fillers),
         "WORTHLESS": ("Words that never make a hit on their own", worthless),
         "COMMON": ("Words in many memories of any project", stemmed(word_lists.COMMON) - worthless),
+        "EVERYDAY": ("Words of daily life: each is a word, and no slip of the keyboard", stemmed(everyday)),
         "ORDERS": ("Verbs that begin a prompt which asks for work on anything", stemmed(word_lists.ORDERS)),
         "ANSWERS": ("Words of rules about every answer", stemmed(word_lists.ANSWERS)),
         "CODE": ("Words of rules about code", stemmed(word_lists.CODE)),
@@ -48,7 +51,7 @@ def recall_module() -> str:
     }
     return _module(
         "Word lists and aliases in the form that an index holds.",
-        "word_lists.py or vocabulary.py",
+        "word_lists.py, vocabulary.py or english.py",
         [*(_list(name, *told) for name, told in lists.items()), _table("ALIASES", "words said for it", aliases())],
     )
 

@@ -31,7 +31,6 @@ LISTS = Path(__file__).with_suffix(".toml")
 IMPORT_LINTER = ROOT / ".importlinter"
 MAX_COMPLEXITY = 15
 HARD_TO_READ = 10  # radon's grade C begins above it
-SLACK = 1.03  # a ceiling this far above its count has to be lowered; less is left for the next change
 LOWER = "Lower it: python -m tests.architecture --update"
 
 DOORS = ("kept.entrypoints", "kept.adapters", "kept.compat")
@@ -365,18 +364,22 @@ def gone_breaches(name: str) -> list[str]:
     return [f"{entry}: no longer in breach of {name}. {LOWER}" for entry in gone]
 
 
-def wrong_ceiling(name: str) -> list[str]:
-    """Say that a count is above its ceiling, or so far below that the ceiling has to follow."""
+def above_ceiling(name: str) -> list[str]:
+    """Say that a count is above its ceiling."""
     count, ceiling = CEILINGS[name][0](), listed().ceilings[name]
-    if count > ceiling:
-        return [f"{count} {CEILINGS[name][1]}; the ceiling is {ceiling}."]
-    return [f"{name}: {count}, the ceiling is {ceiling}. {LOWER}"] if ceiling > max(count * SLACK, count + 2) else []
+    return [f"{count} {CEILINGS[name][1]}; the ceiling is {ceiling}."] if count > ceiling else []
+
+
+def loose_ceilings() -> list[str]:
+    """Name the ceilings that can be lowered. An improvement fails no check, so this is advice."""
+    counts = {name: (CEILINGS[name][0](), ceiling) for name, ceiling in listed().ceilings.items()}
+    return [f"{name}: {count}, the ceiling is {top}. {LOWER}" for name, (count, top) in counts.items() if count < top]
 
 
 def report() -> list[str]:
     """Return one line for each breach and each list that has to shrink."""
     lines = [line for name in LISTED for line in (*new_breaches(name), *gone_breaches(name))]
-    return lines + [line for name in CEILINGS for line in wrong_ceiling(name)]
+    return lines + [line for name in CEILINGS for line in above_ceiling(name)]
 
 
 # Updating
@@ -435,6 +438,7 @@ def main() -> int:
         update()
     lines = report()
     print("\n".join(lines) if lines else "The boundaries hold.")
+    print("".join(f"{line}\n" for line in loose_ceilings()), end="")
     counts = {name: len(listed().breaches[name]) for name in LISTED}
     print("Left to mend:", ", ".join(f"{count} {name}" for name, count in counts.items()))
     return 1 if lines else 0

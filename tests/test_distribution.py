@@ -20,14 +20,17 @@ from hypothesis import strategies as st
 import kept
 from kept import distribution
 from kept.distribution import install_line
+from tests.wheel import extras_in
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = sorted(PROJECT["project"]["optional-dependencies"])
 
 OLD_FORMS = (
-    # pip, pipx, uv and uvx with any options, up to the end of the command
-    re.compile(r"\b(?:pip3?|pipx|uvx?)\b(?:(?!&&|[;|`#\n]).)*?(?<![\w./@-])kept(?![\w./-])"),
+    # pip, pipx, uv and uvx with any options, up to the end of the command, unless `--from` names our package
+    re.compile(
+        r"\b(?:pip3?|pipx|uvx?)\b(?! --from ['\"]?kept-memory\b)(?:(?!&&|[;|`#\n]).)*?(?<![\w./@-])kept(?![\w./-])"
+    ),
     # the same over the end of a line
     re.compile(r"\b(?:pip3?|pipx|uv|uv tool|uv pip)\s+(?:install|run|inject|add)\s+(?:-\S+\s+)*['\"]?kept(?![\w./-])"),
     re.compile(r"(?<![\w./-])kept\[(?:" + "|".join(extra.replace("_", "[_-]") for extra in EXTRAS) + r")[\],]"),
@@ -145,6 +148,18 @@ def test_from_a_checkout_the_line_names_the_checkout(
     assert shlex.split(install_line()) == ["pip", "install", *flag, str(checkout)]
 
 
+def test_the_walk_of_a_wheel_takes_the_extras_of_the_readme_in_their_order() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert {"agents", "server"} <= {name for line in extras_in(readme) for name in line.split(",")}
+    twice = "pip install '.[agents,server]'\npip install '.[vector]'\npip install '.[agents,server]'"
+    assert extras_in(twice) == ["agents,server", "vector"]
+
+
+def test_the_sample_data_of_the_page_needs_no_package_beyond_its_extra() -> None:
+    """`kept serve --demo` reads a file of Markdown."""
+    assert any(one.startswith("markdown-it-py") for one in PROJECT["project"]["optional-dependencies"]["server"])
+
+
 def test_from_a_wheel_the_line_names_the_wheel_while_it_is_there(installed: Installed, tmp_path: Path) -> None:
     wheel = tmp_path / "kept_memory-0.2.0-py3-none-any.whl"
     wheel.touch()
@@ -171,3 +186,13 @@ def test_every_hint_is_one_word_for_the_shell(extra: str) -> None:
     *command, target = shlex.split(install_line(extra))
     assert command[:2] == ["pip", "install"]
     assert target.endswith(f"[{extra}]")
+
+
+def test_the_checkout_of_kept_is_known_by_the_name_in_its_pyproject(tmp_path: Path) -> None:
+    (tmp_path / "clone" / "src").mkdir(parents=True)
+    (tmp_path / "clone" / "pyproject.toml").write_text(f'[project]\nname = "{distribution.NAME}"\n')
+    (tmp_path / "clone" / "app" / ".git").mkdir(parents=True)
+    assert distribution.is_own_checkout(tmp_path / "clone")
+    assert distribution.is_own_checkout(tmp_path / "clone" / "src")
+    assert not distribution.is_own_checkout(tmp_path / "clone" / "app"), "a repository of its own"
+    assert not distribution.is_own_checkout(tmp_path)

@@ -1,6 +1,7 @@
-"""The generated pages say what the program does."""
+"""The generated pages, the plugin and the manifests say what the program does."""
 
 import importlib.util
+import json
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -8,11 +9,13 @@ from types import ModuleType
 import click
 import pytest
 
+import kept
 from kept.entrypoints.cli.catalog import COMMANDS
 from kept.entrypoints.cli.frame import root
 from kept.settings import fields
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 
 
 @pytest.fixture
@@ -25,21 +28,38 @@ def generate() -> ModuleType:
     return module
 
 
-def test_the_generated_pages_are_up_to_date(generate: ModuleType) -> None:
-    assert generate.stale_pages() == [], "run: make docs"
+def test_the_generated_files_are_up_to_date(generate: ModuleType) -> None:
+    assert generate.stale_files() == [], "run: make docs"
 
 
-def test_a_stale_or_missing_page_is_noticed_and_written_again(
+def test_a_stale_or_missing_file_is_noticed_and_written_again(
     generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(generate, "DOCS", tmp_path)
-    shutil.copy(DOCS / "cli.md", tmp_path)
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(DOCS / "cli.md", tmp_path / "docs")
     assert generate.main(["--check"]) == 1
     assert "docs/settings.md is out of date" in capsys.readouterr().err
     assert generate.main([]) == 0
     assert generate.main(["--check"]) == 0
-    (tmp_path / "cli.md").write_text("old")
-    assert generate.stale_pages() == ["cli.md"]
+    (tmp_path / "docs" / "cli.md").write_text("old")
+    assert generate.stale_files() == ["docs/cli.md"]
+
+
+def test_the_plugin_of_the_repository_runs_the_programs_that_the_path_has(generate: ModuleType) -> None:
+    files = generate.plugin()
+    (entry,) = json.loads(files[".claude-plugin/marketplace.json"])["plugins"]
+    assert (ROOT / entry["source"] / ".claude-plugin" / "plugin.json").is_file()
+    hooks = json.loads(files["plugin/hooks/hooks.json"])["hooks"]
+    commands = {hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]}
+    assert commands == {f"/usr/bin/env PYTHONPATH= kept-hook claude-code {event}" for event in hooks}
+    assert json.loads(files["plugin/.mcp.json"])["mcpServers"]["kept"]["command"] == "kept"
+
+
+def test_the_registry_of_servers_is_told_this_version_and_finds_the_owner_in_readme(generate: ModuleType) -> None:
+    manifest = json.loads(generate.server_manifest())
+    assert manifest["version"] == manifest["packages"][0]["version"] == kept.__version__
+    assert f"mcp-name: {manifest['name']}" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_every_command_and_option_is_documented() -> None:

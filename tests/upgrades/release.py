@@ -32,7 +32,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("remember", "Run the tests with make test", "--kind", "convention"),
     ("remember", "Deploys run on Fridays"),
     ("pin", "2"),
-    ("reinforce", "1"),
+    ("rate", "1", "+"),
     ("forget", "4"),
     ("alias", "add", "auth", "login", "session"),
     ("task", "add", "Rotate the signing keys"),
