@@ -123,7 +123,7 @@ class Agent:
     def turn(self, prompt: str, *steps: Json, resume: bool = False, say: str = "") -> list[Json]:
         """One turn in a process of its own; the requests that reached the model."""
         script = [*steps, {"say": f"SAID-so. {say}".strip()}]
-        text = f"{prompt}\n\n<<{json.dumps(script)}>>"
+        text = f"{prompt}\n\n{self.box.model.mark(script)}"
         return self.run((self.called.again if resume else self.called.first)(text), text)
 
     def compact(self) -> None:
@@ -138,7 +138,7 @@ class Agent:
 
     def heavy_turn(self, prompt: str, *, tokens: int) -> None:
         """A turn of a resumed session whose answer says that the context is that large."""
-        text = f"{prompt}\n\n<<{json.dumps([{'say': 'SAID-so.', 'usage': tokens}])}>>"
+        text = f"{prompt}\n\n{self.box.model.mark([{'say': 'SAID-so.', 'usage': tokens}])}"
         self.run(self.called.again(text), text)
 
     def stored_roles(self) -> list[str]:
@@ -195,7 +195,7 @@ class Screen:
     def say(self, prompt: str, *steps: Json, until: Callable[[list[Json]], bool] = bool) -> list[Json]:
         """Type a prompt; the requests that reached the model until that is true and nothing came for a while."""
         before = len(self._box.model.requests)
-        self._tmux("send-keys", "-l", f"{prompt} <<{json.dumps([*steps, {'say': 'SAID-so.'}])}>>")
+        self._tmux("send-keys", "-l", f"{prompt} {self._box.model.mark([*steps, {'say': 'SAID-so.'}])}")
         while len(self._box.model.requests) == before:
             time.sleep(PASTE_SECONDS)  # text that comes together with the key is taken for pasted lines
             self._tmux("send-keys", "Enter")

@@ -1,14 +1,16 @@
-"""A scripted model: answers the providers' APIs on loopback, from a script that stands in the prompt.
+"""A scripted model: answers the providers' APIs on loopback, from a script that the prompt names.
 
 Speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini generateContent, streamed or not.
 Every request is recorded, so a test can see what an agent program really sent to its model.
 
-The prompt carries the script:  hello <<[{"call": "note$", "input": {"text": "x"}}, {"say": "done"}]>>
+`model.mark(steps)` returns the mark of a script, for the end of a prompt: hello <<#3>>. It has no words, so that a
+memory finds nothing in it. A prompt that the model itself writes carries its script: <<[{"call": "note$"}]>>
   call   a pattern for the name of an offered tool (searched); `input` its arguments
   say    a text, the last step; a request with no script, or with no steps left, is answered "ok"
   usage  input tokens to report with this step (to make an agent compact by itself)
-Rule: no state. The step is the number of tool rounds since the last user text, so side requests (titles,
-summaries) and retries cannot shift it; a sub-agent gets its own script inside the prompt of the call.
+Rule: a script never changes, and there is no other state. The step is the number of tool rounds since the last user
+text, so side requests (titles, summaries) and retries cannot shift it; a sub-agent gets its own script inside the
+prompt of the call.
 """
 
 import json
@@ -20,6 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Json = dict[str, Any]
+_MARK = re.compile(r"<<#(\d+)>>")
 SECRET_HEADERS = {"authorization", "x-api-key", "x-goog-api-key", "cookie"}
 
 
@@ -262,8 +265,21 @@ class ScriptedModel(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Answer)
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.requests: list[Json] = []
-        self.reply: Callable[[str], list[Json] | None] = script_of
+        self.reply: Callable[[str], list[Json] | None] = self.script_of
+        self._scripts: list[list[Json]] = []
         self._lock = threading.Lock()
+
+    def mark(self, steps: list[Json]) -> str:
+        """Keep a script; return the mark that names it in a prompt."""
+        with self._lock:
+            self._scripts.append(steps)
+            return f"<<#{len(self._scripts)}>>"
+
+    def script_of(self, text: str) -> list[Json] | None:
+        """Return the script that a text names, or that stands in it; the last one, if there are several."""
+        marks = list(_MARK.finditer(text))
+        carried = script_of(text[marks[-1].end() :] if marks else text)
+        return self._scripts[int(marks[-1][1]) - 1] if marks and carried is None else carried
 
     def note(self, request: Json) -> int:
         with self._lock:

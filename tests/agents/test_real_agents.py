@@ -17,7 +17,7 @@ import pytest
 
 from tests.agents import programs
 from tests.agents.boxes import BIN, CALLS, NAMES, SHELLS, WRITERS, Agent, Box, Screen
-from tests.agents.scripted_model import Json, ScriptedModel, script_of
+from tests.agents.scripted_model import Json, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
 WANTED = [name for name in os.environ.get("KEPT_AGENTS", "").split(",") if name]
@@ -288,7 +288,7 @@ def test_a_working_session_is_judged_once_at_its_stop_and_undo_brings_it_back(na
 
     def reply(text: str) -> list[Json] | None:
         if ASKED_NOW not in text:
-            return script_of(text)
+            return box.model.script_of(text)
         codes.append(re.findall(r"list=\W{0,8}(\w{6})", text)[-1])
         return [*judged(name, codes[-1]), {"say": "JUDGED"}]
 
