@@ -680,7 +680,7 @@ def test_a_compaction_says_what_was_asked_decided_changed_and_run(memory: kept.K
 def test_the_summary_of_a_compaction_is_sized_to_what_it_replaces(memory: kept.Kept) -> None:
     asked = [f"Please look at the module number{n} and the page called screen{n} of the shop." for n in range(40)]
     sizes = []
-    for name, count in (("short", 12), ("long", 120)):
+    for name, count in (("short", 12), ("long", 60)):
         session = memory.session(name)
         session.extend(
             [{"role": "user", "content": f"{asked[n % 40]} {'Details follow. ' * 40}"} for n in range(count)]

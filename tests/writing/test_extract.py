@@ -1,8 +1,10 @@
 """What is kept of a conversation, and what is not."""
 
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from kept.model import Draft, Message, replace
 from kept.proposals import PROPOSAL, TOLD
 from kept.writing.extraction import ExtractedDraft, conversation, extract, summarize
 from kept.writing.extraction.failures import error_message, signature_of
+from kept.writing.last_word import overrules
 from tests.speed import reference_ms
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
 
@@ -874,6 +877,20 @@ def test_a_kilobyte_costs_about_a_millisecond() -> None:
     """Twenty kilobytes cost about 1.7 times the reference, which takes ten milliseconds on a good machine."""
     # The best of many: tests beside this one share the caches of its core.
     assert min(cpu_ms(CONVERSATION) for _ in range(25)) < 2.4 * min(reference_ms() for _ in range(25))
+
+
+def test_a_statement_is_compared_with_a_bounded_number_of_earlier_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of talk about one subject: the cost of a statement does not grow with the talk."""
+    compared: Counter[str] = Counter()
+
+    def counted(later: str, earlier: str, **how: Any) -> int:
+        compared[later] += 1
+        return overrules(later, earlier, **how)
+
+    monkeypatch.setattr(conversation, "overrules", counted)
+    said = [f"Always check page number{n} of the shop on a phone before a release." for n in range(300)]
+    list(extract([replace(user(one), id=f"u{n}") for n, one in enumerate(said)]))
+    assert {compared[one] for one in said[-150:]} == {conversation.MOST_COMPARED}
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ MIN_POINTS = 4  # fewer are not worth the attention of a judge
 MIN_ASKED_THINGS = 2
 OBJECTION_TURNS = 2  # of the user, to which an objection can refer
 TENTATIVE_TURNS = 2  # of the user, after which "I was thinking of …" is not decided by another statement
+MOST_COMPARED = 100  # earlier statements about the same thing: a day of talk about one subject
 MIN_NAME_CHARS = 3  # of a name that is looked for in replaced code
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
@@ -207,18 +208,18 @@ class Conversation:
         earlier = _open_to(later, statement, self._found[: later.place])
         if _decides(statement) and (tried := _last_said(earlier, "guess")) is not None:
             tried.is_over |= tried.turn >= later.turn - TENTATIVE_TURNS
-        for each in filter(lambda one: not one.is_over, earlier):
-            is_about = new.may_meet(each.values, over)
+        open_ones = ((one, new.may_meet(one.values, over)) for one in earlier if not one.is_over)
+        near = [(one, is_about) for one, is_about in open_ones if is_about or later.turn - one.turn <= 1]
+        for each, is_about in near[-MOST_COMPARED:]:
             turns = later.turn - each.turn
-            if turns <= 1 or is_about:
-                is_next = each is mine and each.place >= of_message - 1
-                answer = overrules(statement.said, each.said, is_next=is_next, marks=_marks_after(turns, statement))
-                is_own_undo = each.message.id == later.message.id and _only_undoes(statement, new)
-                later.is_over |= is_own_undo and answer == YES  # "Forget that" says no more than that
-                is_questioned = turns == 1 and _questions(statement, each, is_about)
-                is_named = not over.isdisjoint(each.values.keys)
-                _answered(each, later, answer, is_questioned=is_questioned, is_named=is_named)
-                each.is_over |= turns == 1 and _turns_down(statement, each, is_questioned=is_questioned)
+            is_next = each is mine and each.place >= of_message - 1
+            answer = overrules(statement.said, each.said, is_next=is_next, marks=_marks_after(turns, statement))
+            is_own_undo = each.message.id == later.message.id and _only_undoes(statement, new)
+            later.is_over |= is_own_undo and answer == YES  # "Forget that" says no more than that
+            is_questioned = turns == 1 and _questions(statement, each, is_about)
+            is_named = not over.isdisjoint(each.values.keys)
+            _answered(each, later, answer, is_questioned=is_questioned, is_named=is_named)
+            each.is_over |= turns == 1 and _turns_down(statement, each, is_questioned=is_questioned)
 
     # ---- the agent ----
 
