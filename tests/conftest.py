@@ -1,5 +1,6 @@
 """Set-up that all tests share."""
 
+import gc
 import os
 import shutil
 import signal
@@ -47,6 +48,12 @@ def _is_usable(folder: Path) -> bool:
             return subprocess.run([program], check=False).returncode == 0
     except OSError:
         return False
+
+
+def pytest_collection_finish() -> None:
+    """Keep the ten thousand collected tests out of garbage collections, each of which would look through them all."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,6 +18,7 @@ from kept.projects.files import locked
 from kept.storage.sqlite.reader import SqliteReader
 from kept.writing.admit import signals_of
 from tests.builders import START, FakeClock
+from tests.conftest import IS_LONG
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 DECISION = "We decided to use PostgreSQL 16 for the billing service because of its exclusion constraints."
@@ -118,17 +119,23 @@ def test_compaction_keeps_the_newest_and_stands_in_for_the_rest(memory: kept.Kep
     assert [message.id for message in shown] == ["sum", "8", "9", "10"]
 
 
-def test_three_thousand_messages_cross_flush_and_compaction(tmp_path: Path, clock: FakeClock) -> None:
+MESSAGES = 3_000 if IS_LONG else 1_200
+BETWEEN_DECISIONS = MESSAGES // 6
+
+
+def test_a_long_conversation_crosses_flush_and_compaction(tmp_path: Path, clock: FakeClock) -> None:
     """A21, B11, B12: the window stays under its limit, no finding is missing, the transcript is whole."""
-    settings = kept.Settings(compaction_threshold_tokens=6_000, flush_threshold_tokens=4_000, compaction_keep_recent=10)
+    settings = kept.Settings(
+        compaction_threshold_tokens=2 * MESSAGES, flush_threshold_tokens=4 * MESSAGES // 3, compaction_keep_recent=10
+    )
     signals: list[str] = []
     with kept.open(tmp_path / "m.db", clock=clock, settings=settings) as memory:
         memory.subscribe(lambda signal: signals.append(signal.name))
         session = memory.session("long")
         said = []
-        for start in range(0, 3000, 50):
+        for start in range(0, MESSAGES, 50):
             batch = [
-                Message(id=f"m{n}", role="user" if n % 2 or n % 500 == 0 else "assistant", content=talk(n))
+                Message(id=f"m{n}", role="user" if n % 2 or decides(n) else "assistant", content=talk(n))
                 for n in range(start, start + 50)
             ]
             session.extend(batch)
@@ -154,9 +161,13 @@ DECISIONS = (
 )
 
 
+def decides(n: int) -> bool:
+    return n % BETWEEN_DECISIONS == 0
+
+
 def talk(n: int) -> str:
-    if n % 500 == 0:
-        return f"We decided to {DECISIONS[n // 500]}, because everything else we tried was worse."
+    if decides(n):
+        return f"We decided to {DECISIONS[n // BETWEEN_DECISIONS]}, because everything else we tried was worse."
     return f"Looking at part {n} of the file now, one moment."
 
 

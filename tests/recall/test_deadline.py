@@ -35,7 +35,6 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kept.Kept]:
         opened.recall("warm up")
         gc.freeze()  # what all the tests before have left in memory is not looked through in the middle of a recall
         yield opened
-        gc.unfreeze()
 
 
 @given(query=ANY_TEXT, profile=st.sampled_from(["kept", "koshi", "praxis"]), tag=st.sampled_from(["", *WORDS[:3]]))

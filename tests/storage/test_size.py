@@ -7,7 +7,7 @@ import kept
 from kept import Draft
 from tests.builders import FakeClock
 
-MEMORIES, CHARACTERS = 3_000, 290
+MEMORIES, CHARACTERS = 2_000, 290
 MOST = 5.0  # times the text, for everything: rows, index, journal, checksums
 
 
