@@ -920,9 +920,22 @@ def test_the_brackets_walk_through_what_a_session_was_given_and_r_asks_again(bro
 def test_a_failed_hook_is_told_in_the_first_view(browser: Any, deciding: Server) -> None:
     page = at_width(browser, deciding, 1024)
     open_view(page, deciding, "saw")
-    page.get_by_text("1 hook call has failed lately").click()
-    assert page.get_by_text("claude-code UserPromptSubmit").is_visible()
+    page.get_by_text("1 hook call has failed in these days").click()
+    assert page.get_by_text("claude-code, a prompt: ").is_visible()
     assert page.get_by_text("the disk is full").is_visible()
+    page.context.close()
+
+
+def test_in_the_first_view_j_begins_at_the_answer_and_ends_with_its_card(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "saw?session=tuesday")
+    shown = page.locator(".moment-list [aria-current=page]")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement === document.querySelector('.trace [data-row]')")
+    for _ in range(30):
+        page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.closest('.trace') !== null")
+    assert shown.count() == 1, "the moment that is shown keeps its mark"
     page.context.close()
 
 

@@ -350,9 +350,12 @@ let isGoing = false;
 const keys = find("[data-do=keys]");
 if (keys) keys.checked = localStorage.getItem("kept-keys") !== "off"; // WCAG 2.1.4: single keys can be switched off
 
+// Where rows have no detail beside them, j and k begin at the first row of the answer, and end with its card.
 function step(by) {
-  const list = rows();
-  const at = list.indexOf(selected());
+  const from = selected() ?? document.activeElement?.closest?.("[data-row]");
+  const card = detail() ? null : (from ?? find(".trace [data-row]") ?? rows()[0])?.closest(".card");
+  const list = rows().filter((row) => !card || row.closest(".card") === card);
+  const at = list.indexOf(from);
   select(list[at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + by))], { warn: say });
 }
 
@@ -441,8 +444,8 @@ document.addEventListener("keydown", (event) => {
   else if (key === "u") isHeld || undo();
   else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
   else if (key === "[" || key === "]") {
-    const now = find(".strip [aria-current], .tabs [aria-current]");
-    const on = key === "]" && find('[data-key-of="on"]');
+    const now = find(".tabs [aria-current]");
+    const on = find(key === "]" ? '[data-key-of="on"], [data-key-of="later"]' : '[data-key-of="earlier"]');
     if (on) return on.click();
     (key === "[" ? now?.previousElementSibling : now?.nextElementSibling)?.click();
   } else if (key === "/") (event.preventDefault(), search());

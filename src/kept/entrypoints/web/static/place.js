@@ -170,6 +170,13 @@ addEventListener("popstate", (event) => {
   if (event.state?.scroll !== undefined) scrollTo(0, event.state.scroll);
 });
 
+// The list of moments scrolls alone: the one that is shown is in it.
+const moment = find('.moment-list [aria-current="page"]');
+if (moment && !NARROW.matches) {
+  const list = moment.closest(".moment-list");
+  list.scrollTop = moment.offsetTop - list.clientHeight / 2;
+}
+
 // A list that is opened in another tab, or again, shows the row that its address names.
 const chosen = selected();
 // In "What the agent saw" the rows stand below the text that they open: there the page stays at its top.
