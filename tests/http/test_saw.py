@@ -42,8 +42,8 @@ class Pages:
         about = {"actor": Actor(name=name), "settings": {"auto_upkeep": False}} | more
         return kept.open(project=self.project, home=self.home, **about)
 
-    def shown(self, path: str) -> str:
-        answer = self._client.get(f"/p/here/{path}")
+    def shown(self, path: str, **headers: str) -> str:
+        answer = self._client.get(f"/p/here/{path}", headers=headers)
         assert answer.status_code == 200
         return unescape(answer.text)
 

@@ -85,7 +85,9 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
         may_examine=is_admin(key),
         spaces=[_space(one, now) for one in doors.without_paths(key, status["spaces"])],
         size=_size(memory, status["spaces"]),
-        recalls=checkups.remembered(memory, "recalls", lambda: _recalls(memory, now)),
+        recalls=checkups.remembered(
+            memory, "recalls", lambda: drawn_recalls(memory.look().latencies(limit=RECALLS), now)
+        ),
         tallies=[
             ("Refused", "drafts that were not worth keeping", _tally(within(days, "refused:", last=DAYS, now=now))),
             ("Redacted", "secrets, never the value", _tally(within(days, "redacted:", last=DAYS, now=now))),
@@ -130,7 +132,7 @@ def _verdict(
         return _judged("bad", "Upkeep has failed", "The log of the server says where.")
     if failed:
         told = f"{words.counted(len(failed), 'hook call')} failed in {RECENT_DAYS} days. The last: {failed[-1]}."
-        return _judged("note", "1 thing to know", f"{told} {about}")
+        return _judged("know", "1 thing to know", f"{told} {about}")
     return _judged(*(UNKNOWN if examined is None else WELL), about)
 
 
@@ -186,9 +188,8 @@ def _size(memory: Kept, spaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _recalls(memory: Kept, now: datetime) -> dict[str, Any]:
+def drawn_recalls(found: Sequence[tuple[datetime, float]], now: datetime) -> dict[str, Any]:
     """Draw how long the last recalls took: in all, and in groups from the oldest to the newest."""
-    found = memory.look().latencies(limit=RECALLS)
     if not found:
         return {"number": 0}
     times = [took for _, took in found]
@@ -201,6 +202,7 @@ def _recalls(memory: Kept, now: datetime) -> dict[str, Any]:
         "p95": _share(times, 0.95),
         "slowest": max(times),
         "slowest_at": words.day(max(found, key=lambda one: one[1])[0], now),
+        "is_single": size == 1,
         "points": {
             "p50": draw.line([one.p50 for one in groups], low=LOWEST_MS, high=high),
             "p95": draw.line([one.p95 for one in groups], low=LOWEST_MS, high=high),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from math import exp, log
 
@@ -88,12 +88,13 @@ _MOMENT_OF_EVENT = {
     "PostCompact": "compaction",
 }
 TRUSTS = {
-    "user": "a person",
+    "user": "you",
     "teammate": "a teammate",
     "agent": "an agent",
     "tool": "a tool",
     "unknown": "an unknown source",
 }
+STATUSES = {"candidate": "unconfirmed"}  # under other names than their own
 LIFETIMES = {"task": "of its task", "session": "of its session", "project": "of the project", "global": "everywhere"}
 _TAG = re.compile(r"<(\w[\w-]*+)?[^<>]*+>")
 _END_TAG = re.compile(r"</(\w[\w-]*+)>")
@@ -234,6 +235,11 @@ def who(actor: str) -> str:
     return "you" if actor == "user" else actor
 
 
+def status(name: str) -> str:
+    """Name the status of a memory for a person."""
+    return STATUSES.get(name, name)
+
+
 def speaker(who: str) -> str:
     """Say whose a statement of a list to judge is."""
     return SPEAKERS.get(who, who[:1].upper() + who[1:])
@@ -254,6 +260,13 @@ def age(at: datetime | None, now: datetime) -> str:
         return "today"
     unit, size = next((unit, size) for unit, size in _UNITS if seconds >= size)
     return f"{counted(int(seconds // size), unit)} old"
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """Say how long ago something was: "just now", "5 minutes ago", "14 days ago"."""
+    seconds = (now - at).total_seconds()
+    found = next(((unit, size) for unit, size in _UNITS if seconds >= size), None)
+    return "just now" if found is None else f"{counted(int(seconds // found[1]), found[0])} ago"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -299,6 +312,13 @@ def day(at: datetime | None, now: datetime) -> str:
         return f"{name} {local:%H:%M}"
     year = "" if local.year == today.year else f" {local.year}"
     return f"{local.day} {local:%b}{year}, {local:%H:%M}"
+
+
+def date_said(day: date | None, now: datetime) -> str:
+    """Return a day in short: "1 Oct", "1 Oct 2025"."""
+    if day is None:
+        return ""
+    return f"{day.day} {day:%b}" + ("" if day.year == now.astimezone().year else f" {day.year}")
 
 
 def full(at: datetime) -> str:
@@ -390,7 +410,7 @@ def _use(value: float) -> str:
 def _status(value: float, memory: Memory | None) -> str:
     """Name the status with this factor; where several have it, the one that the memory has today."""
     found = [name for name, number in worth.STATUS_FACTOR.items() if abs(number - value) < 1e-6]
-    return memory.status if memory is not None and memory.status in found else (found or [""])[0]
+    return status(memory.status if memory is not None and memory.status in found else (found or [""])[0])
 
 
 def _files(value: float, memory: Memory | None) -> str:
