@@ -42,10 +42,13 @@ class Pages:
         about = {"actor": Actor(name=name), "settings": {"auto_upkeep": False}} | more
         return kept.open(project=self.project, home=self.home, **about)
 
-    def shown(self, path: str, **headers: str) -> str:
+    def source(self, path: str, **headers: str) -> str:
         answer = self._client.get(f"/p/here/{path}", headers=headers)
         assert answer.status_code == 200
-        return unescape(answer.text)
+        return answer.text
+
+    def shown(self, path: str, **headers: str) -> str:
+        return unescape(self.source(path, **headers))
 
     def note_failure(self, at: datetime, failure: str) -> None:
         (self.home / "hook").mkdir(exist_ok=True)
@@ -98,6 +101,22 @@ def test_a_refused_call_says_so_in_the_title_and_in_the_list_and_offers_to_end_t
     assert "The call passed" in html
     assert "made again after a refusal" in html
     assert "nothing is stored" not in html
+
+
+def test_the_command_of_a_call_and_the_words_of_a_failure_are_text(pages: Pages) -> None:
+    evil = "<x-evil onevil=1> \u202e"
+    with pages.memory("user") as memory:
+        said = "Never run deploy/release.sh on a Friday."
+        memory.guard(memory.remember(said, kind="warning", files=["deploy/release.sh"]).ref or "", "stop")
+    with pages.memory() as memory:
+        call = ToolCall((), (f"bash deploy/release.sh {evil}",))
+        assert memory.deliveries.for_action(call, listener("PreToolUse")).refusal
+    pages.note_failure(datetime.now(UTC), f"Failed {evil}")
+    for view in ("saw", "health"):
+        html = pages.source(view)
+        assert "<x-evil" not in html
+        assert "\u202e" not in html
+        assert "&lt;x-evil onevil=1&gt; \\u202e" in html
 
 
 @pytest.mark.parametrize(
