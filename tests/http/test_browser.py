@@ -959,6 +959,12 @@ def test_in_the_first_view_j_begins_at_the_answer_and_ends_with_its_card(browser
         page.keyboard.press("j")
     assert page.evaluate("document.activeElement.closest('.trace') !== null")
     assert shown.count() == 1, "the moment that is shown keeps its mark"
+    deciding.get("/recall?query=parcel")
+    with deciding.memory() as memory:
+        asked = memory.why().receipt
+    open_view(page, deciding, f"saw?receipt={asked}")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement === document.querySelector('.trace [data-row], [data-row]')")
     page.context.close()
 
 
