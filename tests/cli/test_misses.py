@@ -4,7 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+import kept
+from kept.anchors import ToolCall
 from kept.entrypoints.hook.folder import HookFolder
+from kept.memory.deliver import Listener
 from tests.cli.shell import Shell
 
 
@@ -39,6 +42,15 @@ def test_a_session_is_told_its_own_misses(busy: Shell) -> None:
     assert "Out of time 2 times in this session" in told
     assert "1 at a prompt (last" in told
     assert "1 at a tool call (last" in told
+
+
+def test_the_receipt_of_a_refused_call_names_the_call(shell: Shell) -> None:
+    shell("remember", "Never run deploy/release.sh on a Friday", "--kind", "warning", "--file", "deploy/release.sh")
+    shell("guard", "1", "stop")
+    with kept.open(project=shell.folder / "app", home=shell.home) as memory:
+        listener = Listener(session="s-1", event="PreToolUse")
+        assert memory.deliveries.for_action(ToolCall((), ("bash deploy/release.sh",)), listener).refusal
+    assert "  bash deploy/release.sh\n" in shell("why", "--session", "s-1")
 
 
 def test_a_machine_that_is_fast_enough_reads_nothing_of_it(shell: Shell) -> None:

@@ -240,6 +240,16 @@ def test_confirming_and_several_at_once_change_the_marked_rows_and_one_undo_take
     page.keyboard.press("j")
     before = state(many)
     assert page.get_by_text("3 selected").is_visible()
+    for key in "ep":
+        page.keyboard.press(key)
+        page.get_by_text("works on one memory. Esc ends the selection.").wait_for()
+        page.keyboard.press("Escape")  # closes the line
+        assert state(many) == before
+    page.keyboard.press("Escape")
+    page.get_by_text("3 selected").wait_for(state="hidden")
+    for row in page.locator(".row").all()[1:4]:
+        row.locator("[data-mark]").click(force=True)
+    page.get_by_text("3 selected").wait_for()
     rows = page.locator(".row.marked")
     assert all("selected" in row.inner_text() for row in rows.all()), "not by colour alone"
     rows.first.locator("[data-mark]").click()
@@ -920,9 +930,41 @@ def test_the_brackets_walk_through_what_a_session_was_given_and_r_asks_again(bro
 def test_a_failed_hook_is_told_in_the_first_view(browser: Any, deciding: Server) -> None:
     page = at_width(browser, deciding, 1024)
     open_view(page, deciding, "saw")
-    page.get_by_text("1 hook call has failed lately").click()
-    assert page.get_by_text("claude-code UserPromptSubmit").is_visible()
+    page.get_by_text("1 hook call has failed in these days").click()
+    assert page.get_by_text("claude-code, a prompt: ").is_visible()
     assert page.get_by_text("the disk is full").is_visible()
+    page.context.close()
+
+
+def test_a_phone_has_the_search_five_views_and_the_others_behind_more(browser: Any, filled: Server) -> None:
+    page = at_width(browser, filled, 390)
+    open_view(page, filled, "inbox")
+    assert page.locator(".nav > a:visible").count() == 5
+    page.locator(".more-views summary").click()
+    page.locator(".more-views").get_by_text("Health").click()
+    page.wait_for_url("**/health")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator(".to-search").click()
+    page.wait_for_url("**/memories")
+    page.context.close()
+
+
+def test_in_the_first_view_j_begins_at_the_answer_and_ends_with_its_card(browser: Any, deciding: Server) -> None:
+    page = at_width(browser, deciding, 1440)
+    open_view(page, deciding, "saw?session=tuesday")
+    shown = page.locator(".moment-list [aria-current=page]")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement === document.querySelector('.trace [data-row]')")
+    for _ in range(30):
+        page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.closest('.trace') !== null")
+    assert shown.count() == 1, "the moment that is shown keeps its mark"
+    deciding.get("/recall?query=parcel")
+    with deciding.memory() as memory:
+        asked = memory.why().receipt
+    open_view(page, deciding, f"saw?receipt={asked}")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement === document.querySelector('.trace [data-row], [data-row]')")
     page.context.close()
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kept
+from kept.memory.deliver import Listener
 from kept.memory.reviews import parse_decision
 from kept.model import Draft, Source
 from kept.upkeep import review as judging
@@ -170,6 +171,28 @@ def test_what_is_pinned_is_never_stale(memory: kept.Kept, clock: FakeClock) -> N
     memory.remember("Never edit the auth middleware", kind="warning", pin=True)
     clock.advance(days=4000)
     assert memory.reviews.list().findings == ()
+
+
+def test_a_guard_is_never_proposed_for_the_archive(tmp_path: Path, clock: FakeClock) -> None:
+    with kept.open(tmp_path / "m.db", clock=clock, origin="user", actor=kept.Actor(role="admin")) as memory:
+        said = "Never run deploy/release.sh on a Friday."
+        ref = memory.remember(said, kind="warning", files=["deploy/release.sh"]).ref or ""
+        memory.guard(ref, "stop")
+        clock.advance(days=4000)
+        assert memory.reviews.list().findings == ()
+        memory.guard(ref, "tell")
+        assert [one.ref for one in memory.reviews.list()] == [ref]
+
+
+def test_what_agents_were_told_lately_is_not_stale_and_not_called_unused(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("The gateway waits for the nightly backup before a deploy.")
+    for days in (2_000, 1, 0):
+        clock.advance(days=days)
+        listener = Listener(session=f"s{days}", event="UserPromptSubmit")
+        assert memory.deliveries.for_prompt("deploy the gateway after the nightly backup?", listener)
+    finding = only(memory)
+    assert finding.reasons == ("unused",)
+    assert finding.detail == "told 3 times, last today; never marked as helpful"
 
 
 def test_what_was_kept_is_not_asked_about_again_soon(memory: kept.Kept, clock: FakeClock) -> None:

@@ -19,7 +19,7 @@ from kept.memory.brief import Delivery, ToldText, memory_line, note_delivery
 from kept.memory.call_words import held_by_few, sharing_words
 from kept.memory.context import Context
 from kept.memory.standing import CodeView
-from kept.memory.told import told_in
+from kept.memory.told import Told, told_in
 from kept.model import Entry, Memory
 from kept.ports import Reader, Storage
 from kept.recall.stems import COMMON, WORTHLESS
@@ -35,6 +35,7 @@ _WORTH_OF_GENERAL = 0.5  # a program that is used for everything
 _OF_FILES = 1.0  # more, if the file is one of the memory's files, and not only named in its text
 _WORTH_OF_WORD = 0.8  # a telling word that the memory shares with the prompt of the turn
 _MOST_WORDS = 4
+_PROMPT_CHARS = 4_000  # that are searched for the words of a reason
 _WORTH_OF_SURPRISE = 0.25  # of a rank, for words of the call where no key tells more
 _SAME_WORDS = 3  # telling words that two memories about the same thing share at least
 _SAME_OCCASION_S = 7 * 86_400  # statements of one week belong together
@@ -58,10 +59,11 @@ class Concern(Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...]
     words: tuple[str, ...] = ()
 
-    @property
-    def reason(self) -> str:
+    def reason(self, prompt: str) -> str:
+        """Name the keys, and the words as they are written in the prompt."""
         named = ", ".join(_spoken(key) for key in self.keys[:2])
-        return f"concerns {named}" + (f"; prompt: {', '.join(self.words)}" if self.words else "")
+        written = dict.fromkeys(text.as_written(word, prompt[:_PROMPT_CHARS]) for word in self.words[:_MOST_WORDS])
+        return f"concerns {named}" + (f"; prompt: {', '.join(written)}" if written else "")
 
 
 def for_action(
@@ -79,22 +81,23 @@ def for_action(
         return ActionText(refusal=refusal)
     if not may_tell:
         return ActionText()
-    chosen = _not_told_yet(context, keys, words, delivery.session)
+    told_before = told_in(context, delivery.session)
+    chosen = _not_told_yet(context, keys, words, told_before)
     if not chosen:
         return ActionText()
     look = CodeView(context)
     block = text.delivered("\n".join([HEAD, *(memory_line(one.memory, look(one.memory)) for one in chosen)]))
-    told = tuple(Entry(memory=one.memory, reason=one.reason) for one in chosen)
-    note_delivery(context, delivery, block, ToldText(kind="action", section="concerns", told=told))
+    told = tuple(Entry(memory=one.memory, reason=one.reason(told_before.prompt)) for one in chosen)
+    notice = ToldText(kind="action", section="concerns", told=told, more={"call": guards.named(call, root)})
+    note_delivery(context, delivery, block, notice)
     return ActionText(text=block)
 
 
-def _not_told_yet(context: Context, keys: Sequence[str], words: Mapping[str, float], session: str) -> list[Concern]:
+def _not_told_yet(context: Context, keys: Sequence[str], words: Mapping[str, float], told: Told) -> list[Concern]:
     """Return the nearest memories, without those that were told before.
 
     A memory that was told before keeps its place among the nearest: the next ones do not move up at the next call.
     """
-    told = told_in(context, session)
     silent = told.at("action", since="session") | told.at("prompt", since="turn")
     nearest = [one for one in concerns(context, keys, words, told.prompt) if one.rank >= ENOUGH]
     return [one for one in nearest[: context.settings.action_lines] if one.memory.uid not in silent]

@@ -8,6 +8,7 @@ memory of one; and a refusal that cannot be noted is not made, or the agent coul
 
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import PurePath
 from typing import Any
 
 from kept import access, text
@@ -20,8 +21,12 @@ from kept.memory.context import Context, Ref, by_uid
 from kept.model import CallGuard, Entry, GuardMode, Memory, replace
 from kept.ports import Reader, Storage, Transaction
 from kept.writing.duplicates import is_guarded
+from kept.writing.redact import redact
 
 MOST_OVERRIDES = 3
+MOST_NAMED = 3  # files of a call, in its receipt
+NAME_CHARS = 160  # of a call, in its receipt
+LOOKED_AT = 2_000  # characters of a command
 PRECISE = ("f", "b", "c", "a")  # keys: a file, a command, an activity
 HEAD = "This call was refused, because the user has made a guard of this memory:"
 TAIL = "If it has to be done all the same, make exactly the same call again: it will pass, and the user can see that."
@@ -96,17 +101,20 @@ def refusal_of(context: Context, call: ToolCall, keys: Iterable[str], delivery: 
             concerned = [(one, memory) for one in stops if (memory := by_uid(reader, one.memory)) is not None]
         for one, memory in concerned:
             if is_anchored(memory) and not named.isdisjoint(keys_of(memory)):
-                return _refuse(context, storage, one, memory, f"{one.memory} {_digest(call)}", delivery)
+                return _refuse(context, storage, one, memory, call, delivery)
     return ""
 
 
-def _refuse(context: Context, storage: Storage, one: CallGuard, memory: Memory, name: str, delivery: Delivery) -> str:
+def _refuse(
+    context: Context, storage: Storage, one: CallGuard, memory: Memory, call: ToolCall, delivery: Delivery
+) -> str:
     """Refuse a call, unless that was done before; then count that it was made again."""
     noted = _noted(context, delivery.session)
+    name, about = f"{one.memory} {_digest(call)}", {"call": named(call, context.place or "")}
     if ("refused", name) not in noted:
         block = text.delivered("\n".join((HEAD, memory_line(memory), TAIL)))
-        return block if _note(context, memory, block, delivery, {"refused": name}) else ""
-    if ("passed", name) not in noted and _note(context, memory, "", delivery, {"passed": name}):
+        return block if _note(context, memory, block, delivery, about | {"refused": name}) else ""
+    if ("passed", name) not in noted and _note(context, memory, "", delivery, about | {"passed": name}):
         with suppress(Busy):  # a guard that holds a little longer does no harm
             _count(context, storage, one)
     return ""
@@ -132,8 +140,28 @@ def _noted(context: Context, session: str) -> set[tuple[str, Any]]:
 
 def _note(context: Context, memory: Memory, block: str, delivery: Delivery, more: dict[str, str]) -> bool:
     """Save a receipt. Return False if that was not possible."""
-    told = (Entry(memory=memory, reason="guard"),)
+    told = (Entry(memory=memory, reason="a person made it a guard"),)
     return note_delivery(context, delivery, block, ToldText(kind="action", section="guard", told=told, more=more))
+
+
+def named(call: ToolCall, root: str) -> str:
+    """Name a call for a receipt by its files or its command, without secrets."""
+    files = [_in_project(path, root) for path in call.files[:MOST_NAMED]]
+    more = f" and {len(call.files) - MOST_NAMED} more" if len(call.files) > MOST_NAMED else ""
+    safe = redact(f"edit of {', '.join(files)}{more}" if files else _first_line(call)).text
+    return safe if len(safe) <= NAME_CHARS else f"{safe[: NAME_CHARS - 1]}…"
+
+
+def _in_project(path: str, root: str) -> str:
+    """Return a path below the folder of the project; of a file elsewhere only its name."""
+    inside = path.removeprefix(f"{root}/") if root else path
+    return PurePath(inside).name if inside.startswith(("/", "~")) else inside
+
+
+def _first_line(call: ToolCall) -> str:
+    """Return the first line of a command; of a very long one no word that is cut, which could be half a secret."""
+    line = " ".join(next(iter(call.commands), "").strip().partition("\n")[0].split())
+    return line if len(line) <= LOOKED_AT else line[:LOOKED_AT].rpartition(" ")[0]
 
 
 def _digest(call: ToolCall) -> str:

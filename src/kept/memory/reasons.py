@@ -7,12 +7,14 @@ that fitted too little. Rule: the reason is the one that recall or the briefing 
 from msgspec import Struct
 
 from kept.memory.receipts import RecallReceipt
+from kept.recall.briefing.material import TOLD_BEFORE as TOLD_BEFORE
 from kept.recall.score import LEAST_COVERAGE
 
 ANSWERS = frozenset({"recall", "briefing", "share", "known_error", "action"})  # kinds of receipts that hold memories
 ASKED_NOTHING = "it has no word to search for"
 NOTHING_STORED = "nothing is stored that is told without a question"
 NO_MEMORY = "no memory that may be told fits it"
+PASSED = "the same call was made again after a refusal, so the guard let it pass"
 
 
 class EmptyAnswer(Struct, frozen=True, kw_only=True):
@@ -29,6 +31,8 @@ def why_nothing(given: RecallReceipt) -> EmptyAnswer | None:
     """Return why a receipt holds no memory; None if it holds one."""
     if given.kind not in ANSWERS or _holds_one(given):
         return None
+    if given.guard == "passed":
+        return EmptyAnswer(reason=PASSED)
     fitting = [one for one in given.left_out if one["ref"] not in given.pinned]  # pins come with every text
     is_question = bool(given.question.query.strip())
     nearest = next(iter((*fitting, *given.misses, *(() if is_question else given.left_out))), None)

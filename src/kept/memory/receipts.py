@@ -36,7 +36,8 @@ class RecallReceipt(Struct, frozen=True, kw_only=True):
     For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
     shared message also its recipient. For a text that an agent was given without asking (`event`: at which of its
     events, `moment`: start, prompt, action, failure, subagent or judge) also the agent, the session, and the text as it
-    was given.
+    was given. At a tool call `call` names the file or the command, and `guard` says if a guard refused the call, or let
+    it pass when it was made again. A list to judge is of the session `judged` and has that many `statements`.
     """
 
     receipt: str
@@ -56,6 +57,10 @@ class RecallReceipt(Struct, frozen=True, kw_only=True):
     event: str | None = None
     moment: str | None = None
     block: str = ""
+    call: str = ""
+    guard: Literal["refused", "passed"] | None = None
+    judged: str | None = None
+    statements: int = 0
     degraded: str | None = None
     took_ms: float = 0.0
 
@@ -263,6 +268,9 @@ def _explained(number: int, at: datetime, body: dict[str, Any]) -> RecallReceipt
         name: [_as_named(line, body) for line in body.get(name, ())] for name in ("hits", "misses")
     }
     lines["sections"] = [_with_reasons(section) for section in body.get("sections", ())]
+    lines["guard"] = next((name for name in ("refused", "passed") if name in body), None)
+    if listed := body.get("list"):
+        lines |= {"judged": listed["session"], "statements": len(listed["statements"])}
     return msgspec.convert(body | lines | {"receipt": f"r{number}", "at": at}, RecallReceipt)
 
 

@@ -19,6 +19,7 @@ from kept.freshness import Look, Standing, with_code
 from kept.memory import change, guards, manage, promotion, trust, write
 from kept.memory.context import Context, Memories, by_uid, global_first
 from kept.memory.following import find_changes
+from kept.memory.receipts import holds_receipts
 from kept.memory.session_summary import leave_out
 from kept.memory.standing import CodeView, held_again
 from kept.model import (
@@ -26,6 +27,7 @@ from kept.model import (
     PROPOSAL,
     PROPOSED,
     Alias,
+    CallGuard,
     Conflict,
     Draft,
     Memory,
@@ -47,6 +49,7 @@ from kept.upkeep.synonyms import MOST_PROPOSED, AliasProposal, alias_proposals
 from kept.writing.duplicates import supersede
 from kept.writing.rejections import reject
 
+MOST_RECEIPTS = 500  # that are asked how often a memory was told
 MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
 LONG_TERM = Where(tiers=("project", "global"))  # the notes of sessions and tasks expire anyway
 
@@ -77,7 +80,7 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
     """
     _check_asked(limit, reasons)
     now, actor = context.now(), context.actor_here()
-    rules = judging.ReviewRules(shelf_life_days=context.settings.shelf_life_days)
+    told = _told(context.readable())
     found: list[ReviewFinding] = []
     examined = 0
     talk, aliases, look = Talk(), list[AliasProposal](), _look(context)
@@ -88,6 +91,8 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
                 memories = [*every(reader, LONG_TERM)]
                 conflicts = reader.all(Conflict)
                 own = reader.all(Alias)
+                guards = {one.memory for one in reader.all(CallGuard) if one.mode == "stop"}
+            rules = judging.ReviewRules(shelf_life_days=context.settings.shelf_life_days, guards=guards, told=told)
             rivals = _global_rivals(context, storage, conflicts)
             aliases += alias_proposals(memories, partial(_is_expanded, own))
             examined += len(memories)
@@ -101,6 +106,20 @@ def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewR
         messages=talk.messages,
         aliases=() if reasons else tuple(aliases[:MOST_PROPOSED]),
     )
+
+
+def _told(storages: Sequence[Storage]) -> dict[str, judging.Telling]:
+    """Count how often agents were told each memory without asking, by uid, by the last receipts."""
+    found: dict[str, judging.Telling] = {}
+    for storage in filter(holds_receipts, storages):
+        with storage.reading() as reader:
+            notes = reader.receipts_of(None, limit=MOST_RECEIPTS)
+        for _, at, body in notes:  # newest first
+            entries = (entry for part in body.get("sections", ()) for entry in part.get("entries", ()))
+            for uid in {str(entry.get("uid")) for entry in entries} if body.get("moment") else ():
+                known = found.get(uid)
+                found[uid] = judging.Telling(known.times + 1, known.last) if known else judging.Telling(1, at)
+    return found
 
 
 def _check_asked(limit: int, reasons: Sequence[ReviewReason]) -> None:

@@ -70,10 +70,19 @@ class Talk(Struct, frozen=True):
         return self.messages >= LEAST_MESSAGES and bool(words) and words.isdisjoint(self.words)
 
 
+class Telling(Struct, frozen=True):
+    """How often agents were told a memory without asking, as far as receipts are kept, and when last."""
+
+    times: int
+    last: datetime
+
+
 class ReviewRules(Struct, frozen=True, kw_only=True):
-    """The settings that a review judges by."""
+    """The settings that a review judges by, the memories that are guards, and how often each was told, by uid."""
 
     shelf_life_days: Mapping[str, int]
+    guards: Collection[str] = ()
+    told: Mapping[str, Telling] = {}
 
 
 def review(
@@ -113,8 +122,8 @@ def _besides(memories: Sequence[Memory], judged: Collection[str]) -> list[Memory
 def _alone(
     memories: Sequence[Memory], telling: Mapping[str, frozenset[str]], talk: Talk, now: datetime, rules: ReviewRules
 ) -> list[ReviewFinding]:
-    """Return the stale, unused and irrelevant memories, worth least first. Pinned ones are none of these."""
-    rest = [memory for memory in memories if memory.status != "pinned"]
+    """Return the stale, unused and irrelevant memories, worth least first. No pin and no guard is one of these."""
+    rest = [memory for memory in memories if memory.status != "pinned" and memory.uid not in rules.guards]
     found = [finding for memory in rest if (finding := _examine(memory, telling[memory.uid], talk, now, rules))]
     return sorted(found, key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.id))
 
@@ -277,14 +286,16 @@ def _examine(
 ) -> ReviewFinding | None:
     """Judge whether one memory is stale, unused or irrelevant."""
     looked_at = max(memory.created_at, memory.updated_at, memory.verified_at or memory.created_at)
-    needed = [at for at in (looked_at, memory.last_hit_at, memory.last_used_at) if at is not None]
+    told = rules.told.get(memory.uid)
+    last_told = told.last if told else None
+    needed = [at for at in (looked_at, memory.last_hit_at, memory.last_used_at, last_told) if at is not None]
     idle_days, unseen_days = int(worth.days_between(max(needed), now)), int(worth.days_between(looked_at, now))
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
     found: dict[ReviewReason, str] = {}
     if idle_days > shelf_life:
         found["stale"] = f"not used or confirmed for {idle_days} days; the shelf life of its kind is {shelf_life} days"
     if memory.use_count == 0 and memory.feedback <= 0 and unseen_days > UNUSED_DAYS:
-        found["unused"] = f"never used in {unseen_days} days"
+        found["unused"] = _unused(told, unseen_days, now)
     if min(unseen_days, idle_days) > TALK_DAYS and talk.leaves_out(words):
         found["irrelevant"] = f"none of its words came up in the last {TALK_DAYS} days"
     if not found:
@@ -295,6 +306,17 @@ def _examine(
         detail="; ".join(found.values()),
         proposed=Decision(action="archive" if _is_to_go(memory, found) else "keep", ref=memory.ref),
     )
+
+
+def _unused(told: Telling | None, unseen_days: int, now: datetime) -> str:
+    """Say that a memory was not used; of one that agents were told, that it was never called helpful."""
+    if told is None:
+        return f"never used in {unseen_days} days"
+    times = "once" if told.times == 1 else f"{told.times} times"
+    days = int(worth.days_between(told.last, now))
+    last = "" if told.times == 1 else ", last"
+    when = "today" if days == 0 else "yesterday" if days == 1 else f"{days} days ago"
+    return f"told {times}{last} {when}; never marked as helpful"
 
 
 def _is_to_go(memory: Memory, found: Collection[ReviewReason]) -> bool:

@@ -72,9 +72,9 @@ def _given_session(invocation: Invocation, memory: Kept, typed: str) -> str:
 
 
 def _explained_lines(explained: RecallReceipt, invocation: Invocation, memory: Kept) -> list[Line]:
-    shown = _Texts(memory)
+    shown, asked = _Texts(memory), explained.question.query or explained.call
     lines: list[Line] = [
-        (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
+        (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {asked}"),
         *_search_lines(explained),
         *_sent(explained, shown),
     ]

@@ -38,6 +38,7 @@ WAIT_S = 60  # for another process: it may have looked into the spool before our
 KEPT_DAYS = 30  # as long as Claude Code keeps transcripts
 RECENT_DAYS = 7  # failures older than that are history
 LOG_BYTES = 256 * 1024
+MOST_SAID = 300  # characters of a failure, for people
 
 
 MOMENTS = {
@@ -76,6 +77,19 @@ def told_again(stand_ins: Sequence[str], during: str) -> list[str]:
     return [f"{why}, of {stand_ins[-1]}."] if stand_ins else []
 
 
+class HookFailure(NamedTuple):
+    """A hook call that failed: its time, agent and moment, and why."""
+
+    at: datetime
+    agent: str
+    moment: str
+    why: str
+
+    def __str__(self) -> str:
+        told = "" if TOLD_LAST in self.why or not self.why.startswith(LATE) else ", so nothing was told"
+        return f"{self.agent}, {self.moment}: {self.why[:1].lower()}{self.why[1:]}{told}"
+
+
 class HookFolder:
     """The files of the hooks in a home."""
 
@@ -111,6 +125,19 @@ class HookFolder:
             lines = self.log.read_text("utf-8", "replace").splitlines()
             return [entry for line in lines if isinstance(entry := parsed(line), dict)]
         return []
+
+    def failures_since(self, since: datetime) -> list[HookFailure]:
+        """Return the failures since then, oldest first, in words for people."""
+        found = []
+        for entry in self.failures():
+            with suppress(ValueError):
+                at = datetime.fromisoformat(str(entry.get("at")))
+                agent, event = str(entry.get("agent")), str(entry.get("event"))
+                known = AGENTS.get(agent)
+                moment = MOMENTS.get(known.events.get(event, "") if known else "", event)
+                if at.tzinfo is not None and at >= since:
+                    found.append(HookFailure(at, agent, moment, str(entry.get("failure"))[:MOST_SAID]))
+        return found
 
     def misses(self, since: datetime, session: str | None = None) -> list[Misses]:
         """Return for each moment how often hooks ran out of time since then, in one session or in all of them."""

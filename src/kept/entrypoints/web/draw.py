@@ -12,6 +12,7 @@ from msgspec import Struct
 LEAST = 0.05  # below this a factor is drawn as if it were this
 LEAST_SHOWN = 0.4  # scores below this end at the left edge: how bad a miss is does not matter
 MOST_TICKS = 7
+LABEL_WIDTH = 14.0  # percent: four digits where the axis is 12rem wide, with a gap
 
 
 class Bar(Struct, frozen=True):
@@ -50,6 +51,12 @@ class Axis(Struct, frozen=True):
         powers = range(ceil(self.low), floor(self.high) + 1)
         step = max(1, ceil(len(powers) / MOST_TICKS))
         return [(f"{2.0**power:g}", self.x(2.0**power)) for power in powers[::step]]
+
+    @property
+    def labels(self) -> list[tuple[str, float]]:
+        """Return the ticks whose numbers have room beside that of the floor."""
+        floor = self.floor_x
+        return [(label, x) for label, x in self.ticks if floor is None or abs(x - floor) >= LABEL_WIDTH]
 
     @property
     def floor_x(self) -> float | None:

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
+from kept.entrypoints.hook.folder import RECENT_DAYS, HookFailure
 from kept.entrypoints.http.doors import Asking, Doors, Opened, told
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.http.rights import check, is_admin
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.activity import Activity, Counts, within
 from kept.entrypoints.web.rows import place_of
+from kept.entrypoints.web.saw import failures_shown_to
 from kept.entrypoints.web.shell import draw_page, now_of, root_of
 from kept.journal import UPKEEP
 from kept.memory import Kept
@@ -23,6 +25,7 @@ from kept.memory.verbs.upkeep import DOCTOR
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 DAYS = 30
 NIGHTS = 14
+UNKNOWN, WELL = ("unknown", "Nothing is known to be wrong"), ("well", "All is well")
 RECALLS, POINTS = 500, 60
 LEVELS_MS = (1, 10, 100, 1_000)
 FIGURES_S = 10.0  # how old counts and times may be
@@ -76,13 +79,15 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
         project,
         memory,
         key,
-        verdict=_verdict(status, examined),
+        verdict=_verdict(status, examined, failures_shown_to(key, request.app.state.keys, now)),
         checks=doors.without_paths(key, _checks(examined or ())),
         is_examined=examined is not None,
         may_examine=is_admin(key),
         spaces=[_space(one, now) for one in doors.without_paths(key, status["spaces"])],
         size=_size(memory, status["spaces"]),
-        recalls=checkups.remembered(memory, "recalls", lambda: _recalls(memory, now)),
+        recalls=checkups.remembered(
+            memory, "recalls", lambda: drawn_recalls(memory.look().latencies(limit=RECALLS), now)
+        ),
         tallies=[
             ("Refused", "drafts that were not worth keeping", _tally(within(days, "refused:", last=DAYS, now=now))),
             ("Redacted", "secrets, never the value", _tally(within(days, "redacted:", last=DAYS, now=now))),
@@ -112,19 +117,31 @@ def _helped(memory: Kept, key: Key, counts: Counts, now: datetime) -> dict[str, 
     }
 
 
-def _verdict(status: Mapping[str, Any], examined: Sequence[Any] | None) -> dict[str, Any]:
-    findings = [finding for one in examined or () for finding in one.findings]
+def _verdict(
+    status: Mapping[str, Any], examined: Sequence[Any] | None, failed: Sequence[HookFailure]
+) -> dict[str, Any]:
+    findings = _findings(examined)
     problems = sum(one.level == "problem" for one in findings)
-    failures = sum(sum(one["upkeep"]["errors"].values()) for one in status["spaces"])
+    failures = any(any(one["upkeep"]["errors"].values()) for one in status["spaces"])
     about = _examination(findings, examined)
     if problems:
-        return {"is_well": False, "title": words.counted(problems, "problem"), "about": about}
+        return _judged("bad", words.counted(problems, "problem"), about)
     if status["paused"]:
-        return {"is_well": False, "title": "Paused: nothing is captured or given", "about": "`kept resume` ends it."}
+        return _judged("bad", "Paused: nothing is captured or given", "`kept resume` ends it.")
     if failures:
-        return {"is_well": False, "title": "Upkeep has failed", "about": "The log of the server says where."}
-    title = "All is well" if examined is not None else "Nothing is known to be wrong"
-    return {"is_well": True, "title": title, "about": about}
+        return _judged("bad", "Upkeep has failed", "The log of the server says where.")
+    if failed:
+        told = f"{words.counted(len(failed), 'hook call')} failed in {RECENT_DAYS} days. The last: {failed[-1]}."
+        return _judged("know", "1 thing to know", f"{told} {about}")
+    return _judged(*(UNKNOWN if examined is None else WELL), about)
+
+
+def _judged(state: str, title: str, about: str) -> dict[str, Any]:
+    return {"state": state, "title": title, "about": about}
+
+
+def _findings(examined: Sequence[Any] | None) -> list[Any]:
+    return [finding for one in examined or () for finding in one.findings]
 
 
 def _examination(findings: Sequence[Any], examined: Sequence[Any] | None) -> str:
@@ -171,9 +188,8 @@ def _size(memory: Kept, spaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _recalls(memory: Kept, now: datetime) -> dict[str, Any]:
+def drawn_recalls(found: Sequence[tuple[datetime, float]], now: datetime) -> dict[str, Any]:
     """Draw how long the last recalls took: in all, and in groups from the oldest to the newest."""
-    found = memory.look().latencies(limit=RECALLS)
     if not found:
         return {"number": 0}
     times = [took for _, took in found]
@@ -186,6 +202,7 @@ def _recalls(memory: Kept, now: datetime) -> dict[str, Any]:
         "p95": _share(times, 0.95),
         "slowest": max(times),
         "slowest_at": words.day(max(found, key=lambda one: one[1])[0], now),
+        "is_single": size == 1,
         "points": {
             "p50": draw.line([one.p50 for one in groups], low=LOWEST_MS, high=high),
             "p95": draw.line([one.p95 for one in groups], low=LOWEST_MS, high=high),

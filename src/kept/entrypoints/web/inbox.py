@@ -48,7 +48,7 @@ TABS: Mapping[TabName, str] = {
     "stale": "Stale",
     "unused": "Never used",
     "irrelevant": "Off topic",
-    "candidate": "Unconfirmed",
+    "candidate": "Other unconfirmed",
 }
 TABS_FIRST: TabName = "conflict"
 TITLES = {
@@ -328,8 +328,16 @@ def _decision(memory: Kept, finding: ReviewFinding | None, others: Sequence[Revi
         "keys": {key: decision for _, decision, key in choices},
         "of_session": of_session if len(of_session) > 1 else [],
         "source": said_in(memory, one) if other is None else None,
-        "when": words.age(one.created_at, now_of(memory)),
+        "when": _noticed(memory, finding),
     }
+
+
+def _noticed(memory: Kept, finding: ReviewFinding) -> str:
+    """Say when a contradiction was noticed; how old the memory is where it is about one alone."""
+    now = now_of(memory)
+    rivals = memory.look().rivals(finding.memory) if finding.conflict else []
+    found = next((conflict.detected_at for conflict, _ in rivals if conflict.ref == finding.conflict), None)
+    return words.age(finding.memory.created_at, now) if found is None else f"noticed {words.ago(found, now)}"
 
 
 def _is_of_session(finding: ReviewFinding, session: str | None) -> bool:

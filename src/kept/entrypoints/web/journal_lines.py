@@ -104,12 +104,12 @@ def _groups(memory: Kept, first: int, end: int) -> Iterator[list[EventHead]]:
 def _line(memory: Kept, shelf: Shelf, events: list[EventHead]) -> dict[str, Any]:
     """Show one action: its actor, its records, and how a text has changed."""
     event, replaced = events[-1], _replaced(shelf, events)
-    touched = [one for each in reversed(events) if (one := shelf.get(each.subject)) is not None]
+    touched = [one for each in reversed(events) if (one := shelf.get(_memory_of(each.subject))) is not None]
     objects = list({one.uid: one for one in touched}.values())
     noun, _, name = event.subject.partition(":")
     line = {
         "who": words.who(event.actor),
-        "action": words.done(event.action),
+        "action": words.done("unguard" if _ends_a_guard(memory, event) else event.action),
         "at": event.at,
         "objects": objects[:NAMED],
         "by": None,
@@ -125,6 +125,19 @@ def _line(memory: Kept, shelf: Shelf, events: list[EventHead]) -> dict[str, Any]
     if replaced:
         line |= {"action": "replaced", "objects": [replaced[0]], "by": replaced[1], "more": 0}
     return line
+
+
+def _memory_of(subject: str) -> str:
+    """Return the uid of the memory that an event is about; that of a guard names it."""
+    return subject.removeprefix("guard:")
+
+
+def _ends_a_guard(memory: Kept, head: EventHead) -> bool:
+    """Return True for the event of a guard that only tells its memory from then on."""
+    if head.action != "guard":
+        return False
+    changed = next((event.changed or {} for event in memory.look().events(after=head.seq - 1, limit=1)), {})
+    return bool(changed.get("mode", (None, None))[1] == "tell")
 
 
 def _unnamed(memory: Kept, events: Sequence[EventHead]) -> str | None:

@@ -14,7 +14,16 @@ from kept.entrypoints.http.shapes import etag_of
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, find, found_in, plain, said_in, scored
 from kept.entrypoints.web.shelf import Shelf, top_tags
-from kept.entrypoints.web.shell import PAGE, address, draw_detail, draw_page, now_of, root_of, wants_detail
+from kept.entrypoints.web.shell import (
+    PAGE,
+    address,
+    draw_detail,
+    draw_page,
+    is_drawn_again,
+    now_of,
+    root_of,
+    wants_detail,
+)
 from kept.errors import KeptError
 from kept.memory import Kept
 from kept.memory.word_search import marks_of
@@ -60,6 +69,7 @@ def memories(
     filters["session"] = session
     here = {"q": q, **filters, "order": order, "after": after, "as_of": as_of.isoformat() if as_of else ""}
     then = _end_of(as_of, now)
+    as_of_said = words.date_said(as_of, now)
     answered = _answered(memory, q, filters, then)
     about: dict[str, Any] = {"back": address(root, "memories", **here, ref=ref), "kinds": KINDS}
     about["all_of_them"] = address(root, "memories", **here)
@@ -93,20 +103,38 @@ def memories(
         usual=_usual_status(shown),
         took=f"{answered.took_ms:.1f} ms" if is_asked else "",
         **_pages(root, here, following),
-        chips=_chips(filters, here, root),
+        chips=_chips(filters, here, root, as_of_said),
         counts=sought.counts,
         statuses=STATUSES,
+        status_names={name: words.status(name) for name in STATUSES},
+        contested=_contested(memory),
+        opened=_opened(request, memory, rows, address(root, "memories", **here, ref=ref)),
         trusts=words.TRUSTS,
         tags=top_tags(shown, limit=TAGS),
         is_chosen=bool(ref),
         is_new=new,
         as_of=as_of,
+        as_of_said=as_of_said,
         today=now.astimezone().date(),
         days=_days_since(shelf, now),
         told_then=_told_then(memory, then) if told else None,
         detail=_detail(memory, "" if new else opened, answered.scores.get(opened), now),
         **about,
     )
+
+
+def _contested(memory: Kept) -> set[str]:
+    """Return the uids of the memories that contradict each other."""
+    return {uid for one in memory.conflicts(resolved=False) for uid in (one.left, one.right)}
+
+
+def _opened(request: Request, memory: Kept, rows: Sequence[ShownRow], link: str) -> ShownRow | None:
+    """Return the row of the memory that an address opens, if the list does not show it; None for one that is gone."""
+    ref = "" if is_drawn_again(request) else request.query_params.get("ref", "")
+    one = find(memory, ref) if ref and all(row.ref != ref for row in rows) else None
+    if one is None or one.is_archived:
+        return None
+    return replace(plain(one, one.ref), link=link, is_current=True)
 
 
 def _linked(rows: Sequence[ShownRow], link: Callable[[str], str], *, current: str) -> list[ShownRow]:
@@ -239,11 +267,14 @@ def _usual_status(shown: Sequence[Memory]) -> str:
     return "candidate" if 2 * candidates > len(shown) else ""
 
 
-def _chips(filters: Mapping[str, str], here: Mapping[str, str], root: str) -> list[tuple[str, str, str]]:
+def _chips(
+    filters: Mapping[str, str], here: Mapping[str, str], root: str, as_of_said: str
+) -> list[tuple[str, str, str]]:
     """List the filters in force, each with the address of the view without it."""
+    said = {**filters, "as_of": as_of_said, "status": words.status(filters["status"])}
     return [
         (FILTER_NAMES.get(name, name), value, address(root, "memories", **(dict(here) | {name: "", "after": ""})))
-        for name, value in {**filters, "as_of": here["as_of"]}.items()
+        for name, value in said.items()
         if value
     ]
 
@@ -277,9 +308,9 @@ def _facts(memory: Kept, one: Memory) -> list[tuple[str, str | datetime | None]]
     return [
         ("Author", words.TRUSTS[one.trust]),
         ("Written", one.created_at),
-        ("Agent", one.source.agent or one.source.origin),
+        ("Agent", "" if words.who(_agent_of(one)) == "you" else _agent_of(one)),
         ("Verified", one.verified_at),
-        ("Status", f"{one.status}, {one.reason}" if one.reason else one.status),
+        ("Status", f"{words.status(one.status)}, {one.reason}" if one.reason else words.status(one.status)),
         ("Held", memory.look().standing(one).until),
         ("Last used", one.last_used_at),
         ("Lifetime", words.LIFETIMES[one.tier]),
@@ -290,6 +321,10 @@ def _facts(memory: Kept, one: Memory) -> list[tuple[str, str | datetime | None]]
         ("Expires", f"after {days} days unused" if one.status == "candidate" else ""),
         ("From", f"{one.source.file}:{one.source.line or 1}" if one.source.file else ""),
     ]
+
+
+def _agent_of(one: Memory) -> str:
+    return one.source.agent or one.source.origin
 
 
 def _rivals(memory: Kept, one: Memory) -> list[dict[str, Any]]:
@@ -310,7 +345,7 @@ def _links(memory: Kept, one: Memory) -> list[dict[str, Any]]:
 def _event(event: Event) -> dict[str, Any]:
     changed = event.changed or {}
     shown = [
-        f"{name} {before} → {after}"
+        f"{name} {words.status(str(before))} → {words.status(str(after))}"
         for name, (before, after) in changed.items()
         if name in ("status", "feedback", "tier") and before is not None
     ]

@@ -50,8 +50,10 @@ def scored(hit: Hit, axis: Axis, *, because: str = "") -> ShownRow:
     return _row(hit.memory, hit.memory.ref, hit.why, hit.matched, hit.score, axis, because)
 
 
-def rows_of(lines: Iterable[Mapping[str, Any]], known: Mapping[str, Memory], axis: Axis) -> dict[str, ShownRow]:
-    """The rows of a receipt, by ref, with the memories as they are today."""
+def rows_of(
+    lines: Iterable[Mapping[str, Any]], known: Mapping[str, Memory], axis: Axis, query: str
+) -> dict[str, ShownRow]:
+    """The rows of a receipt, by ref, with the memories as they are today. `query` has the words as they were asked."""
     return {
         line["ref"]: _row(
             known.get(line["ref"]),
@@ -61,6 +63,7 @@ def rows_of(lines: Iterable[Mapping[str, Any]], known: Mapping[str, Memory], axi
             line["score"],
             axis,
             line.get("reason", ""),
+            query,
         )
         for line in lines
     }
@@ -121,7 +124,8 @@ def quoted(text: str, passages: Iterable[str]) -> Markup:
 
 def redacted(shown: Markup) -> Markup:
     """Return the text, escaped, with the marks that replace secrets set apart."""
-    return Markup(_REDACTED.sub(r'<span class="redacted">\g<0></span>', shown))  # words and hyphens only
+    # Before Python 3.13 `re` joins the parts of a Markup by its own `join`, which would escape the tags.
+    return Markup(_REDACTED.sub(r'<span class="redacted">\g<0></span>', str(shown)))  # words and hyphens only
 
 
 def differing(text: str, other: str) -> Markup:
@@ -153,6 +157,7 @@ def _row(
     score: float,
     axis: Axis,
     because: str,
+    query: str = "",
 ) -> ShownRow:
     bars, end = waterfall(why, axis)
     factors = " × ".join(f"{name} {value:.2f}" for name, value in why.items() if abs(value - 1) > 0.005)
@@ -166,7 +171,7 @@ def _row(
         end=end,
         label=f"Score {score:.1f}: {factors}",
         steps=steps(why, axis),
-        reasons={name: words.reason(name, value, memory, matched) for name, value in why.items()},
+        reasons={name: words.reason(name, value, memory, matched, query) for name, value in why.items()},
         because=because,
     )
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,15 +11,15 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from kept import tokens
-from kept.entrypoints.hook.folder import HookFolder
+from kept.entrypoints.hook.folder import RECENT_DAYS, HookFailure, HookFolder
 from kept.entrypoints.http.doors import Asking, Opened, refs_shown_to, shown_to, told
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, escape, find, plain, rows_of
 from kept.entrypoints.web.sessions import titles
-from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, root_of
+from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, now_of, root_of
 from kept.memory import Kept
-from kept.memory.reasons import why_nothing
+from kept.memory.reasons import TOLD_BEFORE, why_nothing
 from kept.memory.receipts import RecallReceipt
 from kept.model import Memory
 
@@ -27,6 +28,9 @@ MISSED = 5
 SESSIONS = 20
 SHOWN_REASONS = 3
 FAILURES = 5
+REPLAYED = ("recall", "briefing")  # kinds of receipts whose question can be asked again
+MOST_CHARS = 110  # of a session in the list of them
+SUB_AGENT = ".agent-"  # in the id of the session of a sub-agent, behind that of the session that started it
 _MEMORY = re.compile(r"^(?P<open>.*?)\[id:(?P<ref>g?\d+)\](?P<text>.*?)(?P<close></\w+>)?$", re.DOTALL)
 
 
@@ -41,12 +45,14 @@ def saw(
     replay: bool = False,
 ) -> Response:
     """What an agent was given, or what it asked for, and why."""
-    root = root_of(project)
+    root, now = root_of(project), now_of(memory)
     recent = _given_sessions(memory)
-    noted, given = _chosen(memory, key, session, receipt, recent)
-    named = titles(request, memory, [one["name"] for one in recent])
-    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
-    about |= {"titles": named, "failures": _failures(request, key), "last_receipt": memory.look().last_receipt()}
+    noted, given = _chosen(memory, key, _parent_of(session), receipt, recent)
+    judged = [] if given is None or given.judged is None else [given.judged]
+    named = titles(request, memory, [*(one["name"] for one in recent), *judged])
+    about: dict[str, Any] = {"sessions": _choices(recent, named, now), "asked_for": _asked_for(memory, key)}
+    about |= {"titles": named, "failures": _failures(request, key, now), "session": session}
+    about |= {"last_receipt": memory.look().last_receipt()}
     if given is None:
         following = _next(memory) if memory.look().live() else None
         about |= {"next": following, "back": f"{root}/saw"}
@@ -58,8 +64,12 @@ def saw(
         memory,
         key,
         given=given,
-        when=words.EVENTS.get(given.event or "", given.event or "asked by an agent or a person"),
-        strip=_strip(noted, root),
+        when=words.when(given),
+        moment=words.moment(given),
+        occasion=_occasion(given, named),
+        parent=_parent_of(given.session or ""),
+        place=_place(noted, given, root),
+        can_replay=given.kind in REPLAYED and given.guard is None,
         listed=[_listed(one, root) for one in noted],
         nothing=_nothing(memory, given),
         asked=literal(given.words, given.question.query),
@@ -70,14 +80,49 @@ def saw(
     )
 
 
+def _parent_of(session: str) -> str:
+    """Return the session of an agent that started a sub-agent; any other session as it is."""
+    return session.partition(SUB_AGENT)[0]
+
+
+def _choices(recent: list[dict[str, Any]], named: Mapping[str, str], now: datetime) -> list[dict[str, Any]]:
+    """Return the sessions to choose from, the last one first: sub-agents belong to the session that started them."""
+    found: dict[str, str] = {}
+    for one in recent:
+        parent = _parent_of(one["name"])
+        said = named.get(parent) or f"session {words.cut(parent, 12)}"
+        found.setdefault(parent, f"{words.day(one['at'], now)}, {one['agent'] or 'agent'}: {said}")
+    return [{"name": name, "label": words.cut(label, MOST_CHARS)} for name, label in found.items()]
+
+
+def _occasion(given: RecallReceipt, named: Mapping[str, str]) -> str:
+    """Name the occasion of a text; of a list to judge, with the conversation that the statements are from."""
+    said = words.occasion(given)
+    if given.judged is None:
+        return said
+    return f"{said}, of “{named.get(given.judged) or f'session {words.cut(given.judged, 12)}'}”"
+
+
+def _place(noted: list[RecallReceipt], given: RecallReceipt, root: str) -> dict[str, Any]:
+    """Say which of the texts of its session this one is, with the addresses of those before and after it."""
+    receipts = [one.receipt for one in reversed(noted)]
+    if given.receipt not in receipts:
+        return {"number": 0, "of": len(receipts), "earlier": "", "later": ""}
+    at = receipts.index(given.receipt)
+    links = [address(root, "saw", session=one.session, receipt=one.receipt) for one in reversed(noted)]
+    earlier, later = links[at - 1] if at else "", links[at + 1] if at + 1 < len(links) else ""
+    return {"number": at + 1, "of": len(receipts), "earlier": earlier, "later": later}
+
+
 def _chosen(
     memory: Kept, key: Key, session: str, receipt: str, recent: list[dict[str, Any]]
 ) -> tuple[list[RecallReceipt], RecallReceipt | None]:
-    """Find the receipt to show, and all that its session was given.
+    """Find the receipt to show, and all that its session and the sub-agents of it were given, newest first.
 
     Without a session, the last one that was given anything; without a receipt, its last one with a text.
     """
-    noted = _noted(memory, key, session or next((one["name"] for one in recent), ""))
+    names = [one["name"] for one in recent]
+    noted = _noted(memory, key, session or _parent_of(next(iter(names), "")), names)
     named = next((one for one in noted if one.receipt == receipt), None)
     if named is not None:
         return noted, named
@@ -102,24 +147,28 @@ def _next(memory: Kept) -> dict[str, Any]:
         "entries": [
             {"memory": entry.memory, "reason": entry.reason, "section": words.section(name)} for entry, name in entries
         ],
-        "block": _lines(briefing.text, colours) if entries else [],
+        "block": _lines(briefing.text, colours)[0] if entries else [],
         "error": briefing.error or "",
     }
 
 
-def _failures(request: Request, key: Key) -> list[dict[str, str]]:
-    """Return the last failures of hooks, newest first: for the person who serves, whose agents they belong to."""
-    if not key.is_owner:
+def _failures(request: Request, key: Key, now: datetime) -> list[HookFailure]:
+    """Return the failures of hooks in these days, newest first: for the person who serves, whose agents they are."""
+    return failures_shown_to(key, request.app.state.keys, now)[-FAILURES:][::-1]
+
+
+def failures_shown_to(key: Key, keys: Keys, now: datetime) -> list[HookFailure]:
+    """Return the failures of hooks in these days, oldest first; none to a key that is not of the person who serves."""
+    return HookFolder(keys.home).failures_since(now - timedelta(days=RECENT_DAYS)) if key.is_owner else []
+
+
+def _noted(memory: Kept, key: Key, session: str, known: Collection[str]) -> list[RecallReceipt]:
+    """Return the texts that a session and its sub-agents were given, newest first."""
+    if not session:
         return []
-    keys: Keys = request.app.state.keys
-    found = HookFolder(keys.home).failures()[-FAILURES:]
-    names = ("at", "agent", "event", "failure")
-    return [{name: str(entry.get(name, ""))[:300] for name in names} for entry in reversed(found)]
-
-
-def _noted(memory: Kept, key: Key, session: str) -> list[RecallReceipt]:
-    """What a session was given, newest first."""
-    return told(memory, key, session, limit=PAGE) if session else []
+    names = [session, *(name for name in known if name.startswith(f"{session}{SUB_AGENT}"))]
+    found = [one for name in names for one in told(memory, key, name, limit=PAGE)]
+    return sorted(found, key=lambda one: (one.at, int(one.receipt[1:])), reverse=True)
 
 
 def _asked_for(memory: Kept, key: Key) -> list[dict[str, Any]]:
@@ -131,22 +180,8 @@ def _asked_for(memory: Kept, key: Key) -> list[dict[str, Any]]:
     ]
 
 
-def _strip(noted: list[RecallReceipt], root: str) -> list[dict[str, Any]]:
-    longest = max((len(one.block) for one in noted), default=1) or 1
-    return [
-        {
-            "receipt": one.receipt,
-            "link": address(root, "saw", session=one.session, receipt=one.receipt),
-            "label": one.question.query[:60] or words.EVENTS.get(one.event or "", one.event or ""),
-            "size": len(one.block),
-            "share": max(4, round(100 * len(one.block) / longest)),
-        }
-        for one in reversed(noted)
-    ]
-
-
 def _listed(one: RecallReceipt, root: str) -> dict[str, Any]:
-    """Show a text in the list of its session: its moment, how many lines it had, and why these, or why none."""
+    """Show a text in the list of its session: its moment, its content, and why these, or why none."""
     entries = [entry for section in one.sections for entry in section.get("entries", ())]
     reasons = list(dict.fromkeys(str(entry.get("reason", "")) for entry in entries if entry.get("reason")))
     more = [f"{len(reasons) - SHOWN_REASONS} more reasons"] if len(reasons) > SHOWN_REASONS else []
@@ -155,9 +190,10 @@ def _listed(one: RecallReceipt, root: str) -> dict[str, Any]:
         "receipt": one.receipt,
         "link": address(root, "saw", session=one.session, receipt=one.receipt),
         "moment": words.moment(one),
-        "said": one.question.query or words.OCCASIONS.get(words.moment(one), ""),
+        "said": words.occasion(one),
         "at": one.at,
-        "lines": words.counted(len(entries), "line") if entries else "nothing",
+        "lines": words.outcome(one),
+        "is_refused": one.guard == "refused",
         "why": "; ".join(reasons[:SHOWN_REASONS] + more) if nothing is None else str(nothing),
     }
 
@@ -179,6 +215,9 @@ def _shown(memory: Kept, given: RecallReceipt) -> dict[str, Any]:
     known = memory.look().found(_named(given))
     parts = _parts(known, given, axis)
     entries = {entry.ref: part["colour"] for part in parts for entry in part["entries"]}
+    block, said = _lines(given.block, entries)
+    for part in parts:
+        part["entries"] = [_as_given(row, said) for row in part["entries"]]
     budget = sum(part["budget"] for part in parts)
     used = max(tokens.estimate(given.block), sum(part["tokens"] for part in parts))
     return {
@@ -193,7 +232,7 @@ def _shown(memory: Kept, given: RecallReceipt) -> dict[str, Any]:
         "count": len(entries),
         "bar": draw.shares([(part["name"], part["tokens"]) for part in parts], max(budget, used)),
         "colours": {part["name"]: part["colour"] for part in parts},
-        "block": _lines(given.block, entries),
+        "block": block,
     }
 
 
@@ -205,7 +244,7 @@ def _named(given: RecallReceipt) -> list[str]:
 
 def _parts(known: Mapping[str, Memory], given: RecallReceipt, axis: draw.Axis) -> list[dict[str, Any]]:
     """Show the sections of a text; of a recall, all that it returned. Markup around them is a part of its own."""
-    hits = rows_of(given.hits, known, axis)
+    hits = rows_of(given.hits, known, axis, given.question.query)
     sections = given.sections or ({"name": "returned", "entries": [{"ref": ref, "reason": ""} for ref in hits]},)
     parts = [_part(one, hits, known) for one in sections]
     rest = tokens.estimate(given.block) - sum(part["tokens"] for part in parts)
@@ -222,7 +261,7 @@ def _missed(
     What the text left out it would have had: that reason tells more than the distance from the question.
     """
     misses = [line for line in given.misses if line["ref"] not in shown][:MISSED]
-    found = rows_of(misses, known, axis)
+    found = rows_of(misses, known, axis, given.question.query)
     for one in given.left_out[:MISSED]:
         ref = str(one.get("ref"))
         if ref not in shown:
@@ -236,6 +275,7 @@ def _part(section: Mapping[str, Any], hits: Mapping[str, ShownRow], known: Mappi
     entries = []
     for entry in section.get("entries", ()):
         ref, why = str(entry["ref"]), str(entry.get("reason", ""))
+        why = words.GUARD if name == "Guard" else why
         entries.append(replace(hits.get(ref) or plain(known.get(ref), ref), because=why))
     entries.sort(key=lambda entry: -entry.score)  # in a section without scores, as they were given
     spent, budget = int(section.get("tokens", 0)), int(section.get("budget", 0))
@@ -252,23 +292,42 @@ def _filler(name: str, colour: str, spent: int, about: str) -> dict[str, Any]:
     return {"name": name, "colour": colour, "tokens": spent, "about": about, "entries": [], "budget": 0, "share": 0}
 
 
-def _lines(block: str, colours: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The block line by line, byte for byte: each that names a memory has the colour of its section."""
+def _as_given(row: ShownRow, said: Mapping[str, list[str]]) -> ShownRow:
+    """Return the row of a summary with the lines of it that were given, and how many there are."""
+    given, memory = said.get(row.ref, []), row.memory
+    if memory is None or memory.kind != "summary" or not given:
+        return row
+    whole = [line for line in memory.content.split("\n") if line.strip()]
+    if len(given) >= len(whole):
+        return row
+    because = "; ".join(filter(None, (row.because, f"{len(given)} of {len(whole)} lines given")))
+    return replace(row, text="\n".join(line.removeprefix("- ") for line in given), because=because)
+
+
+def _lines(block: str, colours: Mapping[str, str]) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """Return the block line by line, byte for byte, and the lines of each memory as they were given.
+
+    A line that names a memory has the colour of its section.
+    """
     found: list[dict[str, Any]] = []
-    colour = ""
+    said: dict[str, list[str]] = {}
+    colour = ref = ""
     for line in block.split("\n"):
         match = _MEMORY.match(line)
         if match and match["ref"] in colours:
-            colour = colours[match["ref"]]
+            ref, colour = match["ref"], colours[match["ref"]]
+            said[ref] = [match["text"].strip()]
             link = Markup('<a href="#m{0}">[id:{0}]</a>').format(match["ref"])
             shown = Markup("{}{}{}{}").format(_tag(match["open"]), link, escape(match["text"]), _tag(match["close"]))
             found.append({"shown": shown, "kind": f"mem in-{colour}"})
         elif colour and line.startswith(("- ", "  ", "\t")):
             found.append({"shown": escape(line), "kind": f"mem in-{colour}"})
+            if line.startswith("- "):
+                said[ref].append(line)
         else:
             colour = ""
             found.append({"shown": escape(line) if line else Markup("&nbsp;"), "kind": "tag"})
-    return found
+    return found, said
 
 
 def _tag(text: str | None) -> Markup:
@@ -280,10 +339,18 @@ def _replayed(memory: Kept, given: RecallReceipt) -> dict[str, Any]:
     now = memory.look().briefing_now(given)
     fresh = {entry.ref: entry.memory.content for section in now.sections for entry in section.entries}
     then = dict.fromkeys(_refs_of(given))
-    added = [("add", "+", "new", ref, content, "") for ref, content in fresh.items() if ref not in then]
+    added = _added(given, {ref: content for ref, content in fresh.items() if ref not in then})
     compared = [_compared(memory, ref, given, is_fresh=ref in fresh) for ref in then]
     changed = [line for line in compared if line is not None]
     return {"lines": added + changed, "same": len(compared) - len(changed), "tokens": now.tokens}
+
+
+def _added(given: RecallReceipt, more: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return the lines about memories that were not given then, those last that the session was told before."""
+    told_before = {str(one["ref"]) for one in given.left_out if one.get("reason") == TOLD_BEFORE}
+    signs = {False: ("add", "+", "new"), True: ("same", "=", "told earlier in this session")}
+    lines = [(*signs[ref in told_before], ref, content, "") for ref, content in more.items()]
+    return sorted(lines, key=lambda line: line[1] == "=")
 
 
 def _refs_of(given: RecallReceipt) -> list[str]:

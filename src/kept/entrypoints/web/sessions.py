@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 MESSAGES, FOUND, SHOWN_CHARS, TITLE_CHARS, EXCERPT_CHARS = 100, 20, 3_000, 90, 240
 BEFORE = 4  # messages that are shown before one that was found
-TOLD_AT = {"Start": "Told at the start", "Prompt": "Told with this prompt", "Failure": "Told after a failure"}
+TOLD_AT = {
+    "Start": "Told at the start",
+    "Prompt": "Told with this prompt",
+    "Action": "Told at a tool call",
+    "Failure": "Told after a failure",
+    "List to judge": "Asked to judge",
+}
 ROLES = {"user": "u", "assistant": "a"}
 
 
@@ -177,8 +183,9 @@ def _content(message: Message) -> str:
 def _given_link(one: RecallReceipt, root: str) -> dict[str, Any]:
     return {
         "link": address(root, "saw", session=one.session, receipt=one.receipt),
-        "number": sum(len(part.get("entries", ())) for part in one.sections),
-        "moment": TOLD_AT.get(words.moment(one), "Told"),
+        "moment": "Refused a call" if one.guard == "refused" else TOLD_AT.get(words.moment(one), "Told"),
+        "held": words.outcome(one),
+        "is_refused": one.guard == "refused",
         "receipt": one.receipt,
     }
 

@@ -30,9 +30,10 @@ VIEWS = (
     ("inbox", "inbox", "Inbox", "Inbox"),
     ("timeline", "calendar", "Timeline", "Timeline"),
     ("sessions", "chat", "Sessions", "Sessions"),
-    ("knowledge", "fact", "Knowledge", "Knowledge"),
+    ("knowledge", "book", "Knowledge", "Knowledge"),
     ("health", "pulse", "Health", "Health"),
 )
+N_FIRST = 5  # views that a small screen has room for; the others are behind "More"
 ASKS = {
     "saw": "Which memories were put before this prompt, and why these?",
     "memories": "What does it know, and since when?",
@@ -88,12 +89,19 @@ _environment.globals.update(
     tags_of=words.tags,
     speaker=words.speaker,
     not_given=words.not_given,
+    who=words.who,
+    status_of=words.status,
 )
 
 
 def wants_detail(request: Request) -> bool:
     """Return True if the script of the page asks for the detail of a row alone."""
     return request.headers.get("x-kept-part") == "detail"
+
+
+def is_drawn_again(request: Request) -> bool:
+    """Return True if the script of the page asks for a view that it shows already, to replace its parts."""
+    return request.headers.get("x-kept-part") == "again"
 
 
 def draw_part(template: str, **about: Any) -> Markup:
@@ -120,6 +128,7 @@ def draw_page(
     shown = _environment.get_template(template or f"{view}.html").render(
         view=view,
         views=VIEWS,
+        n_first=N_FIRST,
         title=next(long for name, _, long, _ in VIEWS if name == view),
         asks=ASKS[view],
         project=doors.word_for(doors.find(project, key), key),

@@ -1,8 +1,9 @@
 """Times, kinds, actions and reasons as a person reads them. Pure."""
 
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping
+from datetime import date, datetime
+from functools import lru_cache
 from math import exp, log
 
 from kept import worth
@@ -10,6 +11,7 @@ from kept.memory.reasons import coverage_of
 from kept.memory.receipts import RecallReceipt
 from kept.model import PROPOSAL, Memory
 from kept.text import without_delivered
+from kept.text import words as words_of
 
 SPEAKERS = {"user": "You said", "agent": "The agent said"}
 FAMILIES = {
@@ -26,6 +28,8 @@ SECTIONS = {
     "retrieval": ("Relevant now", "relevant"),
     "summary": ("Earlier sessions", "earlier"),
     "known errors": ("Known errors", "conflict"),
+    "guard": ("Guard", "conflict"),
+    "concerns": ("Concerns this call", "relevant"),
     "frame": ("Markup", "frame"),
 }
 EVENTS = {
@@ -34,8 +38,22 @@ EVENTS = {
     "BeforeAgent": "before a prompt",
     "PostToolUse": "after an error",
     "PostToolUseFailure": "after an error",
+    "PreToolUse": "before a tool call",
+    "BeforeTool": "before a tool call",
+    "SubagentStart": "to a sub-agent",
     "PreCompact": "before compaction",
     "PostCompact": "after compaction",
+    "Stop": "at the end of a turn",
+}
+# The same where an event has another name, as the agents that are not Claude Code have.
+_WHEN_OF_MOMENT = {
+    "start": "at the start of the session",
+    "prompt": "before a prompt",
+    "action": "at a tool call",
+    "failure": "after an error",
+    "subagent": "to a sub-agent",
+    "compaction": "at a compaction",
+    "judge": "a list to judge",
 }
 # At which moment of its work an agent was given a text.
 MOMENTS = {
@@ -52,7 +70,13 @@ OCCASIONS = {
     "Start": "Start of the session",
     "Compaction": "The conversation was made shorter",
     "Sub-agent": "A sub-agent began",
+    "Action": "A tool call",
+    "Failure": "A failure",
 }
+_CONCERNS = re.compile(r"^concerns (?P<what>[^;]+)")
+GUARD = "you made it a guard"
+ONLY_COMMON = "only everyday words"
+LOOKED_AT = 4_000  # characters that are searched for a word which is not written as it is indexed
 _MOMENT_OF_EVENT = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
@@ -64,12 +88,13 @@ _MOMENT_OF_EVENT = {
     "PostCompact": "compaction",
 }
 TRUSTS = {
-    "user": "a person",
+    "user": "you",
     "teammate": "a teammate",
     "agent": "an agent",
     "tool": "a tool",
     "unknown": "an unknown source",
 }
+STATUSES = {"candidate": "unconfirmed"}  # under other names than their own
 LIFETIMES = {"task": "of its task", "session": "of its session", "project": "of the project", "global": "everywhere"}
 _TAG = re.compile(r"<(\w[\w-]*+)?[^<>]*+>")
 _END_TAG = re.compile(r"</(\w[\w-]*+)>")
@@ -104,6 +129,31 @@ PAST = {
     "task": "changed a task",
     "conflict": "found a contradiction",
     "extract": "took from a file",
+    "guard": "made a guard of",
+    "unguard": "ended the guard of",
+    "override": "let pass a call that was refused, by the guard",
+    "guard-lapse": "ended, after three calls made again, the guard of",
+    "pack": "packed the conversation",
+    "unpack": "unpacked the conversation",
+    "accept author": "accepted the author",
+    "alias": "changed other words for",
+    "allow": "allowed a value that was taken for a secret",
+    "attest": "vouched for",
+    "clear": "cleared the tasks",
+    "close": "closed",
+    "distrust": "no longer trusts",
+    "doubt": "marked as unconfirmed",
+    "follow": "followed the code of",
+    "judge": "judged",
+    "lift": "allowed to come back",
+    "pause": "paused Kept",
+    "reject": "noted that it must not come back",
+    "resume": "resumed Kept",
+    "share": "shared",
+    "summarize": "wrote the summary of",
+    "touch": "read again",
+    "unshare": "no longer shares",
+    "withdraw": "took back",
 }
 SMALL = frozenset(
     "the a an and or of to in on is are was be it for with after before from at by not my this that what how".split()
@@ -139,6 +189,42 @@ def moment(given: RecallReceipt) -> str:
     return MOMENTS.get(known, known.capitalize())
 
 
+def when(given: RecallReceipt) -> str:
+    """Say when a text was given, without the name that a program has for its event."""
+    known = given.moment or _MOMENT_OF_EVENT.get(given.event or "", "")
+    said = EVENTS.get(given.event or "", _WHEN_OF_MOMENT.get(known, ""))
+    return said or (given.event or "asked by an agent or a person")
+
+
+def occasion(given: RecallReceipt) -> str:
+    """Name the occasion of a text: the question, the tool call, the list, or the moment."""
+    if given.question.query:
+        return given.question.query
+    if given.call:
+        return given.call[:1].upper() + given.call[1:]
+    if given.kind == "judge":
+        return f"{counted(given.statements, 'statement')} to judge"
+    said = OCCASIONS.get(moment(given), when(given)[:1].upper() + when(given)[1:])
+    return f"{said} that concerns {found}" if given.kind == "action" and (found := _concerned(given)) else said
+
+
+def _concerned(given: RecallReceipt) -> str:
+    """Return the file or command of the first reason; "" if no reason names one."""
+    reasons = (str(entry.get("reason")) for part in given.sections for entry in part.get("entries", ()))
+    first = _CONCERNS.match(next(reasons, ""))
+    return first["what"] if first else ""
+
+
+def outcome(given: RecallReceipt) -> str:
+    """Name the content of a text in a word or two: lines, a list to judge, nothing, or that a call was refused."""
+    if given.guard is not None:
+        return given.guard
+    if given.kind == "judge" and given.block:
+        return f"a list of {given.statements}" if given.statements else "a list"
+    number = sum(len(part.get("entries", ())) for part in given.sections)
+    return counted(number, "line") if number else "nothing"
+
+
 def done(action: str) -> str:
     """What somebody did, by the action in the journal."""
     return PAST.get(action, action.replace("_", " "))
@@ -147,6 +233,11 @@ def done(action: str) -> str:
 def who(actor: str) -> str:
     """Who did it: the person who looks at the page is "you"."""
     return "you" if actor == "user" else actor
+
+
+def status(name: str) -> str:
+    """Name the status of a memory for a person."""
+    return STATUSES.get(name, name)
 
 
 def speaker(who: str) -> str:
@@ -169,6 +260,13 @@ def age(at: datetime | None, now: datetime) -> str:
         return "today"
     unit, size = next((unit, size) for unit, size in _UNITS if seconds >= size)
     return f"{counted(int(seconds // size), unit)} old"
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """Say how long ago something was: "just now", "5 minutes ago", "14 days ago"."""
+    seconds = (now - at).total_seconds()
+    found = next(((unit, size) for unit, size in _UNITS if seconds >= size), None)
+    return "just now" if found is None else f"{counted(int(seconds // found[1]), found[0])} ago"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -216,6 +314,13 @@ def day(at: datetime | None, now: datetime) -> str:
     return f"{local.day} {local:%b}{year}, {local:%H:%M}"
 
 
+def date_said(day: date | None, now: datetime) -> str:
+    """Return a day in short: "1 Oct", "1 Oct 2025"."""
+    if day is None:
+        return ""
+    return f"{day.day} {day:%b}" + ("" if day.year == now.astimezone().year else f" {day.year}")
+
+
 def full(at: datetime) -> str:
     """A moment in the person's time zone with everything that `day` leaves out."""
     local = at.astimezone()
@@ -237,25 +342,47 @@ def heading(at: datetime, now: datetime) -> str:
     return f"{local:%A} {shown}" if 0 < days < 7 else shown
 
 
-def reason(factor: str, value: float, memory: Memory | None, matched: Mapping[str, str]) -> str:
+def reason(factor: str, value: float, memory: Memory | None, matched: Mapping[str, str], query: str = "") -> str:
     """Say in a few words why a factor has its value.
 
     Read back from the number itself: the memory may have changed since the score was computed.
     """
     if factor == "match":
-        return _matched(matched, "" if memory is None else f"{memory.title or ''} {memory.content}")
+        return _matched(matched, "" if memory is None else f"{memory.title or ''} {memory.content}", query)
     return _REASONS[factor](value, memory) if factor in _REASONS else ""
 
 
-def _matched(matched: Mapping[str, str], content: str) -> str:
-    """List the words that were found, as they are written in the text, each with how, unless it was asked for."""
-    found = {_as_written(word, content): how for word, how in matched.items() if word not in SMALL}
-    return ", ".join(word if how in ("", "asked for") else f"{word} ({how})" for word, how in found.items())
+def _matched(matched: Mapping[str, str], content: str, query: str) -> str:
+    """List the words that were found, as they are written in the text or in the question, each with how it came in.
+
+    A word that stands in neither is a form of a search alone, such as a path without its signs, and is left out.
+    """
+    told = {stem: _as_written(stem, content) or _as_written(stem, query) for stem in matched if stem not in SMALL}
+    found = {word: matched[stem] for stem, word in told.items() if word}
+    said = (word if found[word] in ("", "asked for") else f"{word} ({found[word]})" for word in _whole(found))
+    return ", ".join(said) or ONLY_COMMON
+
+
+def _whole(found: Collection[str]) -> list[str]:
+    """Return the words without those that are a part of another, such as of a path."""
+    parts = {part for word in found if not word.isalnum() for part in re.findall(r"\w+", word.lower())}
+    return [word for word in found if word not in parts or not word.isalnum()]
 
 
 def _as_written(stem: str, content: str) -> str:
     found = re.search(rf"(?<!\w){re.escape(stem)}\w*", content, re.IGNORECASE)
-    return found[0].lower() if found else stem
+    return found[0].lower() if found else _written_in(content[:LOOKED_AT]).get(stem, "")
+
+
+@lru_cache(maxsize=256)
+def _written_in(content: str) -> Mapping[str, str]:
+    """Map each word of a search to the run of a text that it was made of."""
+    runs = (run.strip(".,;:!?()[]{}\"'`") for run in content.split())
+    found: dict[str, str] = {}
+    for run in runs:
+        for word in words_of(run):
+            found.setdefault(word, run)
+    return found
 
 
 def _feedback(value: float) -> str:
@@ -283,7 +410,7 @@ def _use(value: float) -> str:
 def _status(value: float, memory: Memory | None) -> str:
     """Name the status with this factor; where several have it, the one that the memory has today."""
     found = [name for name, number in worth.STATUS_FACTOR.items() if abs(number - value) < 1e-6]
-    return memory.status if memory is not None and memory.status in found else (found or [""])[0]
+    return status(memory.status if memory is not None and memory.status in found else (found or [""])[0])
 
 
 def _files(value: float, memory: Memory | None) -> str:

@@ -21,7 +21,9 @@ from kept.recall.briefing.situation import (
     out_of_place,
     tier_of,
 )
+from kept.recall.floor import AT_HAND
 from kept.recall.query import ASKED_FOR
+from kept.recall.score import FILES, SHARED_FILE
 from kept.recall.stems import COMMON, WORTHLESS
 from kept.tables import SETTLED_KINDS
 
@@ -59,7 +61,7 @@ def fitting_the_prompt(
             left_out.append(Omission(ref=hit.ref, reason=reason))
             continue
         of_tier[tier] += 1
-        yield Entry(memory=hit.memory, reason=_why(hit, situation.prompt), is_unjudged=reason == UNJUDGED)
+        yield Entry(memory=hit.memory, reason=_why(hit, situation), is_unjudged=reason == UNJUDGED)
 
 
 def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
@@ -100,15 +102,24 @@ def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situati
     return _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
 
 
-def _why(hit: Hit, prompt: str) -> str:
-    """Name the words that make a hit fit, as they are written."""
+def _why(hit: Hit, situation: Situation) -> str:
+    """Name the words that make a hit fit, as they are written, and the file that made it fit without them."""
     told = [
-        text.as_written(word, prompt if how == ASKED_FOR else hit.memory.content)
+        text.as_written(word, situation.prompt if how == ASKED_FOR else hit.memory.content)
         for word, how in hit.matched.items()
         if word not in WORTHLESS
     ]
     words = ", ".join(dict.fromkeys(told))
-    return f"{MATCHES}{words}" if words else FITS
+    reasons = [f"{MATCHES}{words}"] if words else []
+    return "; ".join(reasons + _why_by_file(hit, situation.files)) or FITS
+
+
+def _why_by_file(hit: Hit, at_hand: Sequence[str]) -> list[str]:
+    """Say which file of a memory decided that it is told; nothing if its words did."""
+    if hit.confidence != AT_HAND or hit.why.get(FILES, 1.0) < SHARED_FILE:
+        return []
+    file = next((one for one in hit.memory.files if one in at_hand), None)
+    return [f"the prompt names its file {hit.memory.files[0]}" if file is None else f"its file {file} is at hand"]
 
 
 def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:

@@ -287,6 +287,7 @@ document.addEventListener("input", (event) => {
   const day = new Date(`${dataset.today}T12:00:00Z`);
   day.setUTCDate(day.getUTCDate() - (max - value));
   find("[name=as_of]").value = value === max ? "" : day.toISOString().slice(0, 10);
+  find("output[for=as-of-day]").textContent = value === max ? "today" : day.toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 });
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-days]")) return void seek();
@@ -308,12 +309,16 @@ addEventListener("pageshow", () => all("[data-auto] :disabled").forEach((field) 
 // Live: the journal, also of other processes. Nothing moves: a button says how much is new.
 let unseen = 0;
 let changes = 0;
+let unseenNouns = new Set();
+const NOUNS = { remember: ["memory", "memories"], given: ["text for an agent", "texts for agents"], session: ["session", "sessions"] };
 function news(number, others = 0) {
   unseen = number;
   changes = others;
+  if (!unseen) unseenNouns = new Set();
+  const noun = unseenNouns.size === 1 ? ` ${NOUNS[[...unseenNouns][0]][unseen === 1 ? 0 : 1]}` : "";
   const button = find(".news");
   button.hidden = !unseen && !changes;
-  button.textContent = unseen ? `${unseen} new` : `${changes} changed`;
+  button.textContent = unseen ? `${unseen} new${noun}` : `${changes} changed`;
 }
 const CHANGES = ["revise", "reinforce", "demote", "pin", "unpin", "forget", "restore", "undo", "resolve", "promote", "erase", "conflict", "archive", "supersede", "confirm", "expire", "judge", "verify"];
 const NEW = { saw: ["given"], sessions: ["session"], timeline: ["session"] };
@@ -322,6 +327,7 @@ function heard(event, isNew) {
   if (seq && seq <= Number(document.body.dataset.lastEvent)) return;
   if (number && number <= Number(find("[data-last-receipt]")?.dataset.lastReceipt)) return;
   if (seq) document.body.dataset.lastEvent = seq;
+  if (isNew) unseenNouns.add(event.type);
   news(unseen + (isNew ? 1 : 0), changes + (isNew ? 0 : 1));
 }
 function offline(isOff) {
@@ -345,14 +351,18 @@ follow();
 
 // Keys. They act on the row with the ring, or on the detail where that covers the list.
 const VIEWS = { s: "saw", m: "memories", i: "inbox", t: "timeline", e: "sessions", k: "knowledge", h: "health" };
+const ONE_AT_A_TIME = { e: "Edit", p: "Pin" };
 const VERBS = { x: "forget", "+": "reinforce", "-": "demote", c: "confirm" };
 let isGoing = false;
 const keys = find("[data-do=keys]");
 if (keys) keys.checked = localStorage.getItem("kept-keys") !== "off"; // WCAG 2.1.4: single keys can be switched off
 
+// Where rows have no detail beside them, j and k begin at the first row of the answer, and end with its card.
 function step(by) {
-  const list = rows();
-  const at = list.indexOf(selected());
+  const from = selected() ?? document.activeElement?.closest?.("[data-row]");
+  const card = detail() ? null : (from ?? find(".trace [data-row]") ?? rows()[0])?.closest(".card");
+  const list = rows().filter((row) => !card || row.closest(".card") === card);
+  const at = list.indexOf(from);
   select(list[at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + by))], { warn: say });
 }
 
@@ -382,6 +392,7 @@ function onRecord(key, row) {
   const chosen = marked();
   const isOfPairs = (chosen.length ? chosen : [row]).some((one) => one.dataset.k3);
   if (isOfPairs && (key === "c" || key === "x")) return say("Of two statements, keep one (1, 2) or both (3).");
+  if (chosen.length && ONE_AT_A_TIME[key]) return say(`${ONE_AT_A_TIME[key]} works on one memory. Esc ends the selection.`);
   if (chosen.length && (VERBS[key] || key === "a")) return batch(key === "a" ? "decide" : VERBS[key], chosen);
   if (chosen.length && "123".includes(key)) return act("decide", chosen.map((one) => one.dataset[`k${key}`]).filter(Boolean), {}, chosen);
   if (key === "a" && decision) return act("decide", [decision]);
@@ -441,8 +452,8 @@ document.addEventListener("keydown", (event) => {
   else if (key === "u") isHeld || undo();
   else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
   else if (key === "[" || key === "]") {
-    const now = find(".strip [aria-current], .tabs [aria-current]");
-    const on = key === "]" && find('[data-key-of="on"]');
+    const now = find(".tabs [aria-current]");
+    const on = find(key === "]" ? '[data-key-of="on"], [data-key-of="later"]' : '[data-key-of="earlier"]');
     if (on) return on.click();
     (key === "[" ? now?.previousElementSibling : now?.nextElementSibling)?.click();
   } else if (key === "/") (event.preventDefault(), search());
@@ -451,6 +462,7 @@ document.addEventListener("keydown", (event) => {
   else if (key === "r") find('[data-key-of="replay"]')?.click();
   else if (key === "*" && find("[data-batch]")) ACTIONS.every();
   else if (key === "A" && !isHeld) find('[data-key-of="session"]')?.click();
+  else if (key === "Escape" && marked().length) unmark();
   else if (key === "Escape" && isCovered()) history.back();
   else if (row && isFree(at, row, key)) {
     if ("+-apxecsdw123 ".includes(key) || key === "Enter") {

@@ -96,7 +96,9 @@ export const loaded = async () => {
 
 // Draws the view again in place: the row that was selected stays so; if it is gone, the one in its place is.
 export async function refresh(address = location.href, { keep = true } = {}) {
-  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  // A memory that the address opened keeps its row; one that has left the list gives way to the next.
+  const part = find("[data-opened]") ? {} : { "X-Kept-Part": "again" };
+  const answer = await fetch(address, { headers: { Accept: "text/html", ...part } });
   if (!answer.ok) return false;
   const drawn = new DOMParser().parseFromString(await answer.text(), "text/html");
   const was = selected();
@@ -169,6 +171,13 @@ addEventListener("popstate", (event) => {
   else selected()?.focus({ preventScroll: true });
   if (event.state?.scroll !== undefined) scrollTo(0, event.state.scroll);
 });
+
+// The list of moments scrolls alone: the one that is shown is in it.
+const moment = find('.moment-list [aria-current="page"]');
+if (moment && !NARROW.matches) {
+  const list = moment.closest(".moment-list");
+  list.scrollTop = moment.offsetTop - list.clientHeight / 2;
+}
 
 // A list that is opened in another tab, or again, shows the row that its address names.
 const chosen = selected();
