@@ -10,6 +10,7 @@ from kept.errors import MovedAway
 from kept.projects import Projects
 from kept.projects.registry import Project, team_space
 from kept.projects.teams import as_role_of, join
+from kept.projects.teams import without_password as without_password
 from kept.settings import Settings
 from kept.storage import database
 from kept.storage import is_database as is_database
@@ -31,10 +32,14 @@ def url_for(project: Project, moved: MovedAway) -> str:
     return "" if url == project.team.database else url  # it was followed before, and this command names the old place
 
 
+def name_of(project: Project) -> str:
+    """Return the name of a project in a database."""
+    return project.name if project.team is None else project.team.name
+
+
 def follow(projects: Projects, project: Project, url: str, *, settings: Settings) -> Project:
     """Use a project in the database that it was moved to."""
-    name = project.name if project.team is None else project.team.name
-    return join(projects, name, project.root or ".", url, settings=settings)
+    return join(projects, name_of(project), project.root or ".", url, settings=settings)
 
 
 def initialise(url: str, *, sharded: bool = False) -> "SchemaChanges":

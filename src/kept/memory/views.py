@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotAllowed
+from kept.errors import Busy, Corrupt, InvalidInput, KeptError, MovedAway, NotAllowed
 from kept.memory.context import Context
 from kept.memory.signals import warn
 from kept.memory.view import AGENTS_MD, IN_PROJECT, PERSON, FileView, Outcome, Seen, Signature, ViewPlace, Waiting
@@ -107,7 +107,8 @@ def take_edits(context: Context) -> list[SyncReport]:
     with suppress(KeptError):
         for place in places(context, only_there=True):
             if is_edited(context, place):
-                done.append(sync_safely(context, place))
+                with suppress(MovedAway):  # where the project was; the command says so once
+                    done.append(sync_safely(context, place))
     return done
 
 
@@ -115,7 +116,8 @@ def write(context: Context) -> None:
     """Bring the views up to date, if that is possible now; what fails is logged, and done the next time."""
     with suppress(KeptError):
         for place in places(context):
-            sync_safely(context, place)
+            with suppress(MovedAway):
+                sync_safely(context, place)
 
 
 def accompany(context: Context) -> list[SyncReport]:
@@ -140,9 +142,11 @@ def is_edited(context: Context, place: ViewPlace) -> bool:
 
 
 def sync_safely(context: Context, place: ViewPlace) -> SyncReport:
-    """As `sync`, with nobody there to ask. A failure is logged."""
+    """As `sync`, with nobody there to ask. A failure is logged. Raises MovedAway where the project was."""
     try:
         return sync(context, place, SyncOptions())
+    except MovedAway:
+        raise
     except Busy:
         return SyncReport(name=place.name, path=shown(place.path), waiting="Another process is writing.")
     except KeptError as error:
@@ -386,7 +390,7 @@ def _erase_from(context: Context, place: ViewPlace, clean: Clean) -> bool:
             break
     else:
         return False
-    with place.storage.writing(context.stamp()) as tx:
+    with place.storage.writing(replace(context.stamp(), passes_fence=True)) as tx:  # as the erasure does
         _save(tx, place, note, None if was_edited else read(place).signature, token=noted.get(TOKEN, ""))
     _remove_draft(place, noted)
     context.seen_views.pop(str(place.path), None)
@@ -395,8 +399,10 @@ def _erase_from(context: Context, place: ViewPlace, clean: Clean) -> bool:
 
 def write_tasks(context: Context) -> list[str]:
     """Bring tasks.json up to date after an erasure. Returns why it is not."""
-    done = [sync_safely(context, place) for place in places(context) if place.name == TASKS]
-    return [f"{one.path}: {one.waiting}" for one in done if one.waiting]
+    with suppress(MovedAway):  # the old copy of a moved project, whose tasks.json is written no more
+        done = [sync_safely(context, place) for place in places(context) if place.name == TASKS]
+        return [f"{one.path}: {one.waiting}" for one in done if one.waiting]
+    return [f"{shown(place.path)} is of the old copy. Delete it." for place in places(context) if place.name == TASKS]
 
 
 def before_restore(context: Context, storage: Storage) -> None:
