@@ -6,10 +6,10 @@ These functions open no memory. Rule: a project is named as its team names it; i
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kept.errors import MovedAway
+from kept.errors import MovedAway, NotFound
 from kept.projects import Projects
-from kept.projects.registry import Project, team_space
-from kept.projects.teams import as_role_of, join
+from kept.projects.registry import Project, older_team_space, team_space
+from kept.projects.teams import as_role_of, exists, join
 from kept.projects.teams import without_password as without_password
 from kept.settings import Settings
 from kept.storage import database
@@ -40,6 +40,30 @@ def name_of(project: Project) -> str:
 def follow(projects: Projects, project: Project, url: str, *, settings: Settings) -> Project:
     """Use a project in the database that it was moved to."""
     return join(projects, name_of(project), project.root or ".", url, settings=settings)
+
+
+def registered(projects: Projects, name: str, url: str, *, settings: Settings) -> Project:
+    """Return the project of this name or id in the home; one that only the database knows is registered first.
+
+    Raises NotFound where neither knows it.
+    """
+    try:
+        return projects.get(name)
+    except NotFound:
+        if not is_database(url) or not exists(url, name, settings=settings):
+            raise
+    return projects.add(name)
+
+
+def names_like(url: str, name: str, names: Sequence[str], *, settings: Settings) -> list[str]:
+    """Return the names with which a name of a project in a database may be confused: those of the home, and its own.
+
+    A database lists its projects to no role that is bound to row-level security, so others are not known.
+    """
+    if exists(url, name, settings=settings):
+        return [*names, name]
+    older = older_team_space(name).removeprefix(team_space(""))
+    return [*names, *([older] if older != name and exists(url, older, settings=settings) else [])]
 
 
 def initialise(url: str, *, sharded: bool = False) -> "SchemaChanges":

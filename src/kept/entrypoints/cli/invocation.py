@@ -192,13 +192,18 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     def _check_project_name(self, *, yes: bool) -> None:
         """Ask before a name that looks like a misspelt one becomes a project of its own."""
-        if self.project is None or self.database is not None:
+        if self.project is None:
             return
         projects = self.projects()
         located = projects.locate(self.project)
         if located.project is None and located.name:
             names = [project.name for project in projects.list_projects()]
+            if self.database is not None:
+                names = database.names_like(self.database, located.name, names, settings=self._settings())
             self.check_name(located.name, names, "project", yes=yes)
+
+    def _settings(self) -> Settings:
+        return opening.settings_in_force(self.settings)
 
     def check_name(self, name: str, names: Sequence[str], what: str, *, yes: bool) -> None:
         """Ask a person about a name that is nearly one of these. Raises InvalidInput where nobody can be asked."""
