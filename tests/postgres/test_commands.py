@@ -49,19 +49,20 @@ def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     with psycopg.connect(superuser_url(), autocommit=True) as root:
         root.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     owner = as_owner(as_member(superuser_url(), name))
-    assert shell.json("store", "database", "status", owner)["schema"] == 0
+    empty_status = shell.type("store", "database", "status", owner)
+    assert (empty_status.exit_code, "no: there are no tables yet" in empty_status.stdout) == (1, True)
     shared_database()  # which makes the role
     empty = ("--project", "web-app", "--database", as_member(owner, name))
     assert "no tables of Kept" in shell.fails("list", *empty)
     assert shell.json("store", "database", "init", owner)["steps"] == 3
     assert shell.json("store", "database", "migrate", owner)["steps"] == 0
-    shell("store", "database", "grant", "kept_test_ann", owner, "--for", "web-app")
+    shell("store", "database", "grant", "kept_test_ann", owner, "--for", "web-app", "--yes")
     ann = as_member(owner, name, "kept_test_ann")
     told = shell("store", "database", "grant", "kept_test_ann", owner)
     assert "number 1874618340111807925" in told  # there are no rows yet that name it
     assert "stays tied" in told
     assert "every project" not in told
-    tied = shell.json("store", "database", "grant", "kept_test_ann", owner, "--for", "billing")["projects"]
+    tied = shell.json("store", "database", "grant", "kept_test_ann", owner, "--for", "billing", "--yes")["projects"]
     assert tied == ["number 1874618340111807925", "billing"]
     assert "every project" in shell("store", "database", "grant", "kept_test_bob", owner)
     shell("remember", "Deploys run on Fridays", "--project", "web-app", "--database", ann)

@@ -10,13 +10,15 @@ from kept.errors import MovedAway, NotFound
 from kept.projects import Projects
 from kept.projects.registry import Project, older_team_space, team_space
 from kept.projects.teams import as_role_of, exists, join
+from kept.projects.teams import refuse_password as refuse_password
 from kept.projects.teams import without_password as without_password
 from kept.settings import Settings
 from kept.storage import database
 from kept.storage import is_database as is_database
 
 if TYPE_CHECKING:
-    from kept.storage.database import DatabaseStatus, SchemaChanges
+    from kept.storage.database import DatabaseStatus as DatabaseStatus
+    from kept.storage.database import SchemaChanges
 
 
 def url_for(project: Project, moved: MovedAway) -> str:
@@ -86,3 +88,18 @@ def grant(url: str, role: str, projects: Sequence[str] = ()) -> list[str]:
     """
     tied = database.grant(url, role, [team_space(project) for project in projects])
     return [space.removeprefix(team_space("")) for space in tied]
+
+
+def revoke(url: str, role: str, projects: Sequence[str] = ()) -> list[str]:
+    """Take these projects from a tied role; without any, everything. Return those that it is still tied to."""
+    left = database.revoke(url, role, [team_space(project) for project in projects])
+    return [space.removeprefix(team_space("")) for space in left]
+
+
+def known_projects(url: str, asked: Sequence[str]) -> list[str]:
+    """Return the names that the owner can know: of these the ones that are there, and all that roles are tied to.
+
+    Of a name with capitals also the one that has none is tried.
+    """
+    spaces = [space for name in asked for space in (team_space(name), older_team_space(name))]
+    return [space.removeprefix(team_space("")) for space in database.known_spaces(url, spaces)]

@@ -73,15 +73,21 @@ def as_role_of(known: str, url: str) -> str:
 
 def check_url(url: str) -> None:
     """Raise InvalidInput for a URL that is none of a PostgreSQL database, or that holds a password."""
+    if not is_database(url):
+        raise InvalidInput("--database needs the URL of a PostgreSQL database.", hint=EXAMPLE)
+    refuse_password(url)
+
+
+def refuse_password(url: str) -> None:
+    """Raise InvalidInput for a URL of a database with a password in it."""
     try:
         parts = urlsplit(url)
         given = [parts.password, *(value for key, value in parse_qsl(parts.query) if key in SECRETS)]
     except ValueError as error:
         raise InvalidInput("This is not the URL of a PostgreSQL database.", hint=EXAMPLE) from error
-    if not is_database(url):
-        raise InvalidInput("--database needs the URL of a PostgreSQL database.", hint=EXAMPLE)
     if any(given):
         raise InvalidInput(
-            "The URL holds a password, which would be written down in the home. Nothing was changed.",
+            "The URL holds a password, which others could read in the list of processes, in the history of the shell "
+            "or in the home. Nothing was changed.",
             hint="Leave it out. ~/.pgpass (mode 600) can hold it: host:port:database:role:password. So can PGPASSWORD.",
         )

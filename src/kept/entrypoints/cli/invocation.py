@@ -185,7 +185,9 @@ class Invocation(Struct, frozen=True, kw_only=True):
         )
 
     def with_option(self, name: str, value: Any) -> "Invocation":
-        """Return the same with a global option that was typed."""
+        """Return the same with a global option that was typed. Raises InvalidInput for a URL with a password."""
+        if name == "database" and database.is_database(value):
+            database.refuse_password(value)
         if name == "as_role":
             return replace(self, role=value, is_role_given=True)
         return replace(self, **{name: typed(value) if name == "project" else value})

@@ -84,6 +84,8 @@ def move_project(invocation: Invocation, **given: Any) -> None:
     then on, and not written. A move that was cut off goes on where it stopped. Global memory stays in your home.
     """
     asked = request_of(MOVE, given)
+    if database.is_database(asked.to):
+        database.refuse_password(asked.to)
     with invocation.open(auto_upkeep=False) as memory:
         moved = memory.perform(MOVE, asked)
     counts = (memories(moved.memories), counted(moved.events, "event"), counted(moved.messages, "message"))
