@@ -68,6 +68,7 @@ _REFUSAL = re.compile(
     "authentication failed|no password supplied|pg_hba.conf|is not permitted to log in|permission denied for database"
     '|role ".*" does not exist'
 )
+_NOT_THERE = re.compile("Connection refused|No such file or directory")  # nothing listens: it is known at once
 _NODE = re.compile(r"connection to the remote node (.*)@(\S+) failed with the following error: ([^\n]*)")
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -132,6 +133,8 @@ class Database:
         self._pid = 0
         self._opening = threading.Lock()
         self._refusals: list[psycopg.OperationalError] = []  # of logins, by the worker of the pool
+        self._absences: list[psycopg.OperationalError] = []  # of a server at its address, likewise
+        self._is_away = False  # the last caller waited for the server in vain
         self.trip_s = self._last_s = inf  # the shortest round trip so far, with the server's work on it; the last one
 
     @contextmanager
@@ -164,8 +167,7 @@ class Database:
     def _begun(
         self, number: int, *, wait_s: float, on: "Connection | None", **how: Any
     ) -> tuple[Connection, list[list[tuple[Any, ...]]]]:
-        patience = FIRST_S if self.trip_s == inf else RECONNECT_S
-        end = time.monotonic() + min(max(wait_s, FEWEST_S), patience)
+        end = time.monotonic() + min(max(wait_s, FEWEST_S), self._patience_s)
         while True:
             connection = self._take(wait_s, end) if on is None or on.closed else on
             _configure(self._pooler, connection)  # it may be older than the news of a pooler
@@ -173,6 +175,7 @@ class Database:
             try:
                 rows = begin(connection, number, **how)
                 self._note_trip(time.perf_counter() - started)
+                self._is_away = False
                 return connection, rows
             except BaseException as error:
                 leave(connection)
@@ -184,6 +187,12 @@ class Database:
                     raise
                 if lost_node(error):  # this server answers at once, so nothing else waits for the other one
                     time.sleep(RETRY_S)
+
+    @property
+    def _patience_s(self) -> float:
+        if self.trip_s == inf:
+            return FIRST_S
+        return RETRY_S if self._is_away else RECONNECT_S
 
     def _note_trip(self, seconds: float) -> None:
         self._last_s, self.trip_s = seconds, min(self.trip_s, seconds)
@@ -201,17 +210,23 @@ class Database:
             except PoolClosed as error:
                 raise closed(self.place) from error
             except PoolTimeout as error:
-                if self._refusals:
-                    raise _unconnected(self._refusals.pop(), self.url) from error
+                if reason := self._reason_not_to_wait():
+                    raise _unconnected(reason, self.url) from error
                 is_full = self._opened().get_stats().get("pool_size", 0) >= MOST_CONNECTIONS
                 if time.monotonic() < (give_up if is_full else end):
                     continue
                 if is_full:
                     why = f"All {MOST_CONNECTIONS} connections to {self.place} were in use for {wait_s:g} s."
                     raise Busy(why, hint="Try again.") from error
+                self._is_away = True  # the next ones do not wait for as long
                 with self.alone():
                     pass
                 raise Busy(f"{self.place} gave no connection in time.", hint="Try again.") from error
+
+    def _reason_not_to_wait(self) -> psycopg.OperationalError | None:
+        """Return why there is no connection, if waiting does not help, or a hook or a command has no time for it."""
+        found = self._refusals or (self._absences if self.trip_s == inf else [])
+        return found.pop() if found else None
 
     @contextmanager
     def alone(self) -> Iterator[Connection]:
@@ -248,7 +263,7 @@ class Database:
         logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what fails is raised, not printed
         return ConnectionPool(
             self.url,
-            connection_class=_noting(self._refusals),
+            connection_class=_noting(self._refusals, self._absences),
             kwargs=_HOW,
             min_size=0,
             max_size=MOST_CONNECTIONS,
@@ -262,8 +277,8 @@ class Database:
         )
 
 
-def _noting(refusals: list[psycopg.OperationalError]) -> type[Connection]:
-    """Return a connection that notes why a login was refused: the pool tries again and tells no reason."""
+def _noting(refusals: list[psycopg.OperationalError], absences: list[psycopg.OperationalError]) -> type[Connection]:
+    """Return a connection that notes why there is none: the pool tries again and tells no reason."""
 
     class NotingConnection(psycopg.Connection[tuple[Any, ...]]):
         @classmethod
@@ -271,8 +286,8 @@ def _noting(refusals: list[psycopg.OperationalError]) -> type[Connection]:
             try:
                 return super().connect(*where, **how)
             except psycopg.OperationalError as error:
-                if _is_refusal(error):
-                    refusals[:] = [error]
+                refusals[:] = [error] if _is_refusal(error) else []
+                absences[:] = [error] if _is_not_there(error) else []
                 raise
 
     return NotingConnection
@@ -502,8 +517,20 @@ def _unconnected(error: psycopg.OperationalError, url: str) -> KeptError:
     """Say why there is no connection: the server refused the role, or cannot be reached."""
     why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
     if _is_refusal(error):
-        return NotAllowed(f"{place_of(url)} refuses this role: {why}", hint=_help_with(why, url))
-    return StorageError(f"{place_of(url)} cannot be reached: {why}", hint=_help_with(why, url))
+        return NotAllowed(f"{place_of(url)} refuses this role: {why.rstrip('.')}.", hint=_help_with(why, url))
+    return _away(f"{place_of(url)} cannot be reached: {why.rstrip('.')}.", hint=_help_with(why, url))
+
+
+def _away(message: str, *, hint: str) -> StorageError:
+    error = StorageError(message, hint=hint)
+    error.is_away = True
+    return error
+
+
+def _is_not_there(error: psycopg.OperationalError) -> bool:
+    """Return True if nothing listens at any of the addresses. A server that does not answer may be slow."""
+    attempts = [line for line in str(error).splitlines() if "failed: " in line]
+    return bool(attempts) and all(_NOT_THERE.search(line) for line in attempts)
 
 
 def _is_refusal(error: psycopg.OperationalError) -> bool:
@@ -563,7 +590,7 @@ def translation(error: psycopg.Error, place: str) -> KeptError:
     if (node := lost_node(error)) is not None:
         return _of_node(*node, place)
     if is_lost(error):
-        return StorageError(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
+        return _away(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
     # The text of other errors may quote a value, so only its class is named.
     return StorageError(
         f"PostgreSQL refused a statement in {place}: {type(error).__name__} ({error.sqlstate}).",
