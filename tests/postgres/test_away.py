@@ -38,16 +38,17 @@ def test_where_nothing_listens_a_first_question_fails_at_once(tmp_path: Path, mo
 
 
 def test_after_one_has_waited_in_vain_others_do_not_wait_until_the_server_is_back(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with closing(PostgresStorage(initialised(server.url), "project/p1")) as storage:
         server.kill()
-        monkeypatch.setattr(connection, "RECONNECT_S", 0.1)
+        monkeypatch.setattr(connection, "RECONNECT_S", 1.5 * connection.RETRY_S)
         for _ in range(2):
             with pytest.raises(StorageError) as told, storage.reading() as reader:
                 reader.count()
             assert told.value.is_away
             monkeypatch.setattr(connection, "RECONNECT_S", FOR_EVER_S)
+        assert caplog.text.count("does not answer yet. Waiting for it.") == 1
         server.start()
         with storage.reading() as reader:
             assert reader.count() == 0

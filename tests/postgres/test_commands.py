@@ -90,6 +90,7 @@ def test_an_error_of_the_server_says_what_to_do(shell: Shell, monkeypatch: pytes
     url = "postgresql://ann@127.0.0.1:1/kept"
     assert "Check that the server runs" in shell.fails("store", "database", "status", url)
     assert ".pgpass" in connection._help_with("fe_sendauth: no password supplied", url)
+    assert ".pgpass" in connection._help_with("FATAL:  SASL authentication failed", url)  # as pgbouncer says it
 
 
 def test_a_project_is_moved_into_the_database_and_back(shell: Shell) -> None:

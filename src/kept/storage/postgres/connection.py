@@ -32,6 +32,7 @@ from kept.ports import Deadline, TooLate
 from kept.storage.ranking import EXACT_UP_TO_ROWS
 from kept.storage.shared import block
 
+log = logging.getLogger("kept")
 SCHEMA = "kept"
 OLDEST_SERVER = 140_000
 SEARCH_PATH = f"{SCHEMA}, pg_temp"  # unless it is named, pg_temp is searched first, before PostgreSQL's own names
@@ -204,6 +205,7 @@ class Database:
     def _take(self, wait_s: float, end: float) -> Connection:
         """A connection from the pool. While all are in use, wait; while the server does not answer, until `end`."""
         give_up = time.monotonic() + wait_s
+        is_told = False
         while True:
             try:
                 return self._opened().getconn(timeout=RETRY_S)
@@ -214,6 +216,9 @@ class Database:
                     raise _unconnected(reason, self.url) from error
                 is_full = self._opened().get_stats().get("pool_size", 0) >= MOST_CONNECTIONS
                 if time.monotonic() < (give_up if is_full else end):
+                    if not is_full and not is_told:
+                        _tell_waiting(self.place)
+                    is_told = True
                     continue
                 if is_full:
                     why = f"All {MOST_CONNECTIONS} connections to {self.place} were in use for {wait_s:g} s."
@@ -298,6 +303,12 @@ def _end(pool: "ConnectionPool[Connection]", pid: int) -> None:
     if pid == os.getpid() and not pool.closed:
         with suppress(RuntimeError):
             pool.close(timeout=1.0)
+
+
+def _tell_waiting(place: str) -> None:
+    """Log that a caller waits for a server, where a program listens: Python would print it among a hook's output."""
+    if log.hasHandlers():
+        log.warning("%s does not answer yet. Waiting for it.", place)
 
 
 class _Context:
@@ -541,7 +552,7 @@ def _is_refusal(error: psycopg.OperationalError) -> bool:
 def _help_with(why: str, url: str) -> str:
     """Return the advice for a connection that failed."""
     parts = conninfo_to_dict(url)
-    if "password" not in why:
+    if "password" not in why and "SASL authentication failed" not in why:
         return "Check that the server runs, and the host, port, database and role in the URL."
     host, port = parts.get("host") or "localhost", parts.get("port") or 5432
     line = f"{host}:{port}:{parts.get('dbname') or '*'}:{parts.get('user') or 'ROLE'}:PASSWORD"
