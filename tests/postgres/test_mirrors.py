@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 import kept
+from kept.memory import views
 from kept.memory.view import SyncReport
 from tests.postgres.server import as_owner, drop_database, is_cluster, new_database, superuser_url
 
@@ -186,3 +187,28 @@ def test_an_erasure_cleans_the_files_of_every_url(person: Person, database: str)
         assert "Beta" in first.read_text()
         hal.erase("2")
     assert "Beta" not in first.read_text() + second.read_text()
+
+
+def test_a_file_that_was_not_replaced_in_time_deletes_nothing(
+    person: Person, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note is stored, and the program ends before the file takes its new text."""
+    with person("hal") as hal:
+        hal.remember("Alpha stays here")
+        hal.remember("Beta is to go")
+        page = page_of(hal)
+    before = page.read_text()
+
+    def end(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(views, "_put", end)
+        with person("hal") as hal:
+            hal.remember("Gamma is in the note and not in the file")
+            with pytest.raises(KeyboardInterrupt):
+                hal.close()
+    assert page.read_text() == before
+    page.write_text("".join(line for line in before.splitlines(True) if "Beta" not in line))
+    with person("hal") as hal:
+        assert texts(hal) == ["Alpha stays here", "Gamma is in the note and not in the file"]

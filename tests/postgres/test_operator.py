@@ -75,6 +75,11 @@ def test_a_grant_for_a_misspelt_project_is_asked_about(shell: Shell, owner: str,
     assert shell.json(*grant)["projects"] == ["shop"]
 
 
+@pytest.mark.parametrize("name", ["", " ", "pg_read_all_data", "pg_foo"])
+def test_a_name_that_no_role_of_a_person_has_is_refused(shell: Shell, owner: str, name: str) -> None:
+    assert "cannot be the name of a role" in shell.fails("store", "database", "grant", name, owner)
+
+
 def test_a_role_is_untied_and_let_out_without_a_superuser(shell: Shell, owner: str, tmp_path: Path) -> None:
     for project in ("shop", "billing"):
         remember(owner, project, tmp_path)

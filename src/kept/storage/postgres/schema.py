@@ -115,6 +115,10 @@ def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> list[s
     `spaces`, numbers and names: tie the role to these and to those it was tied to before. A role that is tied to none
     can reach all. Call it as the owner of the database.
     """
+    if not role.strip() or role.startswith("pg_"):
+        raise InvalidInput(
+            f"{role!r} cannot be the name of a role that uses Kept.", hint="PostgreSQL keeps pg_… for itself."
+        )
     if len(role.encode()) > LONGEST_NAME:
         raise InvalidInput(
             f"The role name {role} has {len(role.encode())} bytes; PostgreSQL knows {LONGEST_NAME}.",
