@@ -233,7 +233,8 @@ class Projects:
         project = project or self._draft(registry, replace(located, name=self._free_name(registry, name)))
         if place is not None and place.key not in project.places:
             if here is not None and here.id != project.id:
-                project = replace(project, before={**project.before, place.key: here.id})
+                others = (one for one in project.before if one[0] != place.key)
+                project = replace(project, before=(*others, (place.key, here.id)))
             project = with_place(project, place)
         return replace(project, team=Team(_checked_name(name), database)), place
 
@@ -247,7 +248,7 @@ class Projects:
             if project.team is None:
                 raise InvalidInput(f"Project {project.name!r} is in no team's database.", hint=HOW_TO_LIST)
             places = self._places_before(registry, project)
-            project = replace(without(project, {place.key for place, _ in places}), team=None, before={})
+            project = replace(without(project, {place.key for place, _ in places}), team=None, before=())
             owners: dict[str, Project] = {}
             for place, owner in places:
                 owners[owner.id] = with_place(owners.get(owner.id, owner), place)
@@ -259,7 +260,7 @@ class Projects:
     def _places_before(self, registry: Registry, project: Project) -> list[tuple[Place, Project]]:
         """Return the places that a link took from other projects of this home, each with that project."""
         found = []
-        for key, id in project.before.items():
+        for key, id in project.before:
             owner = registry.get(id)
             if owner is not None and owner.id != project.id and key in project.places:
                 with suppress(KeptError):  # the directory is gone
