@@ -68,7 +68,9 @@ class SettingsError(KeptError):
 
 
 class StorageError(KeptError):
-    """The store failed. Nothing was half-written."""
+    """The store failed. Nothing was half-written. `is_away`: its server cannot be reached, so trying later may help."""
+
+    is_away = False
 
 
 class Busy(StorageError):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kept.exchange import agents_md
+from tests.builders import FakeClock
 from tests.cli.shell import Shell
 from tests.folders import git, needs_git
 
@@ -46,6 +47,28 @@ def test_the_commands_of_the_page_about_teams_run(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         for words in expected.splitlines():
             assert words in " ".join(done.stdout.split()), done.stdout
+
+
+@needs_git
+def test_the_address_to_accept_is_shown_also_where_nobody_can_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("init", "-q", "--bare", "-b", "main", tmp_path / "shop.git", cwd=tmp_path)
+    for name in ("ann", "bob"):
+        person, clone = Shell(tmp_path / name, FakeClock()), tmp_path / name / "shop"
+        git("clone", "-q", tmp_path / "shop.git", clone, cwd=tmp_path)
+        git("config", "user.name", name.capitalize(), cwd=clone)
+        git("config", "user.email", f"{name}@example.org", cwd=clone)
+        monkeypatch.chdir(clone)
+        if name == "ann":
+            person("remember", "Use Fastify for the public API", "--kind", "decision")
+            person("team", "share", "1")
+            person("team", "push")
+    person("team", "pull")
+    told = person.type("team", "trust", "ann@example.org")
+    assert told.exit_code == 1
+    assert "The author is Ann <ann@example.org>." in told.stderr
+    assert "Add --yes" in told.stderr
 
 
 @pytest.fixture

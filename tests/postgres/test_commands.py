@@ -1,5 +1,6 @@
 """`kept store database` and `kept store move`, as an operator and a team would type them."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from kept.entrypoints.hook.background import work_off
+from kept.entrypoints.hook.folder import HookFolder
 from kept.storage.postgres import connection, schema
 from tests.builders import FakeClock
 from tests.cli.shell import Shell
@@ -46,19 +49,20 @@ def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     with psycopg.connect(superuser_url(), autocommit=True) as root:
         root.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     owner = as_owner(as_member(superuser_url(), name))
-    assert shell.json("store", "database", "status", owner)["schema"] == 0
+    empty_status = shell.type("store", "database", "status", owner)
+    assert (empty_status.exit_code, "no: there are no tables yet" in empty_status.stdout) == (1, True)
     shared_database()  # which makes the role
     empty = ("--project", "web-app", "--database", as_member(owner, name))
     assert "no tables of Kept" in shell.fails("list", *empty)
     assert shell.json("store", "database", "init", owner)["steps"] == 3
     assert shell.json("store", "database", "migrate", owner)["steps"] == 0
-    shell("store", "database", "grant", "kept_test_ann", owner, "--for", "web-app")
+    shell("store", "database", "grant", "kept_test_ann", owner, "--for", "web-app", "--yes")
     ann = as_member(owner, name, "kept_test_ann")
     told = shell("store", "database", "grant", "kept_test_ann", owner)
     assert "number 1874618340111807925" in told  # there are no rows yet that name it
     assert "stays tied" in told
     assert "every project" not in told
-    tied = shell.json("store", "database", "grant", "kept_test_ann", owner, "--for", "billing")["projects"]
+    tied = shell.json("store", "database", "grant", "kept_test_ann", owner, "--for", "billing", "--yes")["projects"]
     assert tied == ["number 1874618340111807925", "billing"]
     assert "every project" in shell("store", "database", "grant", "kept_test_bob", owner)
     shell("remember", "Deploys run on Fridays", "--project", "web-app", "--database", ann)
@@ -86,6 +90,7 @@ def test_an_error_of_the_server_says_what_to_do(shell: Shell, monkeypatch: pytes
     url = "postgresql://ann@127.0.0.1:1/kept"
     assert "Check that the server runs" in shell.fails("store", "database", "status", url)
     assert ".pgpass" in connection._help_with("fe_sendauth: no password supplied", url)
+    assert ".pgpass" in connection._help_with("FATAL:  SASL authentication failed", url)  # as pgbouncer says it
 
 
 def test_a_project_is_moved_into_the_database_and_back(shell: Shell) -> None:
@@ -132,6 +137,85 @@ def test_who_writes_where_a_project_was_is_asked_to_follow_it(tmp_path: Path, mo
     drop_database(new)
 
 
+@pytest.fixture
+def left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Shell, str]:
+    """A clone whose project was moved into a database, from another one, and that does not follow it."""
+    new = emptied(shared_database())
+    clone = tmp_path / "checkout"
+    subprocess.run(["git", "init", "-q", str(clone)], check=True)
+    monkeypatch.chdir(clone)
+    ann = Shell(tmp_path, FakeClock())
+    for name, value in ann.process_environment().items():
+        monkeypatch.setenv(name, value)
+    ann("projects", "link", "--new", "web-app")
+    ann("remember", "Deploys run on Fridays")
+    said = ann("store", "move", "--to", new)
+    assert f"kept projects link web-app --database '{new}'" in said
+    return ann, new
+
+
+def test_what_is_read_where_a_project_was_before_a_move_says_so(left_behind: tuple[Shell, str]) -> None:
+    ann, _ = left_behind
+    for words in (("list",), ("recall", "deploys"), ("status",)):
+        result = ann.type(*words)
+        assert result.exit_code == 0
+        assert "Project web-app was moved to postgresql://" in result.stderr
+        assert "This is the old copy" in result.stderr
+    assert ann.type("remember", "Tests run on every push").stderr.count("was moved to") == 1
+    checked = ann.type("doctor")
+    assert checked.exit_code == 1
+    assert "was moved to postgresql://" in checked.stdout
+    assert "kept projects link" in checked.stdout
+
+
+def test_an_edit_of_a_file_beside_the_old_copy_adds_no_second_note(left_behind: tuple[Shell, str]) -> None:
+    ann, new = left_behind
+    ann("projects", "link", "web-app", "--database", new)
+    ann("projects", "unlink")  # so the home points at the old copy, and MEMORY.md is there
+    [page] = ann.home.glob("projects/*/MEMORY.md")
+    page.write_text(page.read_text() + "- A line of mine\n")
+    listed = ann.type("list")
+    assert listed.stderr.count("Note:") == 1
+
+
+def test_a_conversation_after_a_move_waits_until_the_clone_is_linked(
+    left_behind: tuple[Shell, str], tmp_path: Path
+) -> None:
+    ann, new = left_behind
+    said = {
+        "type": "user",
+        "uuid": "u-1",
+        "sessionId": "m-1",
+        "cwd": str(Path.cwd()),
+        "timestamp": "2026-11-16T12:00:00Z",
+        "message": {"role": "user", "content": "We decided to use Fastify for the public API, Express is too slow."},
+    }
+    transcript = tmp_path / "m-1.jsonl"
+    transcript.write_text(json.dumps(said) + "\n")
+    hooks = HookFolder(ann.home)
+    hooks.prepare()
+    about = {"agent": "claude-code", "event": "SessionEnd", "session": "m-1", "cwd": str(Path.cwd())}
+    hooks.add({**about, "transcript": str(transcript)})
+    assert work_off(hooks) == 1
+    assert "the transcript waits" in hooks.failures()[-1]["failure"]
+    ann("projects", "link", "web-app", "--database", new)
+    assert work_off(hooks) == 0
+    assert "m-1" in ann("session", "list")
+
+
+def test_a_person_who_moves_a_project_is_asked_whether_the_clone_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = emptied(shared_database())
+    subprocess.run(["git", "init", "-q", str(tmp_path / "checkout")], check=True)
+    monkeypatch.chdir(tmp_path / "checkout")
+    ann = Shell(tmp_path, FakeClock(), answers=[True])
+    ann("remember", "Deploys run on Fridays")
+    ann("store", "move", "--to", new)
+    assert new in ann("projects", "list")
+    assert "unlink" in ann.fails("store", "move", "--to", new)
+
+
 def test_erasing_where_a_project_was_says_that_it_is_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = emptied(shared_database()), new_database()
     clone = tmp_path / "checkout"
@@ -152,6 +236,7 @@ def test_erasing_where_a_project_was_says_that_it_is_elsewhere(tmp_path: Path, m
     assert ann.questions[-1].startswith("This is the old copy")
     told = ann("erase", "1", "--yes", *here)
     assert "This is the old copy" in told
+    assert "not in every file" not in told
     assert "was moved to postgresql://" in told
     assert "xylophone" not in ann("list", *here)
     drop_database(new)

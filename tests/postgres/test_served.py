@@ -11,6 +11,8 @@ import kept
 from kept.entrypoints.http.doors import Doors
 from kept.entrypoints.http.keys import Key, Keys
 from kept.memory.opening import open_projects
+from tests.builders import FakeClock
+from tests.cli.shell import Shell
 from tests.postgres.server import drop_database, new_database
 
 
@@ -36,6 +38,27 @@ def test_a_token_signs_with_its_own_name_and_takes_back_only_its_own(
         assert ben.undo()[0].actor == "ben"
         assert own is not None
         assert owner.get(own.ref).status == "confirmed", "not taken back by somebody else"
+    finally:
+        doors.close()
+        drop_database(url)
+
+
+def test_a_token_is_made_for_a_project_that_only_the_database_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_database()
+    with kept.open(url, project="web-app", home=tmp_path / "of a teammate") as memory:
+        memory.remember("The API is versioned in its path")
+    shell = Shell(tmp_path, FakeClock())
+    monkeypatch.setattr(Shell, "environment", {**shell.environment, "KEPT_DATABASE_URL": url})
+    monkeypatch.setenv("KEPT_DATABASE_URL", url)
+    secret = shell.json("token", "create", "anna", "--for", "web-app")["token"]
+    assert "There is no project 'web-ap'" in shell.fails("token", "create", "ben", "--for", "web-ap")
+    doors, key = Doors(str(shell.home), None), Keys(shell.home).find(secret)
+    try:
+        assert key is not None
+        assert [one.name for one in doors.projects(key)] == ["web-app"]
+        assert doors.memory("web-app", key).recall("API")[0].memory.content == "The API is versioned in its path"
     finally:
         doors.close()
         drop_database(url)

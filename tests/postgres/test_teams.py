@@ -481,6 +481,9 @@ def test_the_page_for_teams_runs_from_an_empty_server_with_passwords(tmp_path: P
     for language, name, commands, expected in blocks:
         if language == "sql":
             as_whom = server.server.url if name == "superuser" else server.url(name)
+            commands = re.sub(
+                r"^\\password (\w+)$", r"alter role \1 password 'PASSWORD';", commands, flags=re.MULTILINE
+            )
             with psycopg.connect(as_whom, autocommit=True) as connection:
                 for statement in commands.replace("'PASSWORD'", sql.Literal(PASSWORD).as_string()).split(";"):
                     connection.execute(statement)

@@ -139,18 +139,25 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
 
 def moved_from_here(context: Context) -> list[str]:
     """Say that this is the old copy of a moved project. Raises MovedAway if the home has not followed it yet."""
+    if (error := moved_away(context)) is None:
+        return []
+    if context.spaces.is_where_the_home_points():
+        raise error
+    return [f"This is the old copy, and the other one still holds it: {error.message}"]
+
+
+def moved_away(context: Context) -> MovedAway | None:
+    """Return the error that a write gets where the project was before a move; None where it is."""
     storage = context.spaces.project()
     if storage is None:
-        return []
+        return None
     with storage.reading() as reader:
         notes = reader.file_notes(MOVED)
     try:
         check_fence(storage.space, notes)
     except MovedAway as error:
-        if context.spaces.is_where_the_home_points():
-            raise
-        return [f"This is the old copy, and the other one still holds it: {error.message}"]
-    return []
+        return error
+    return None
 
 
 def preview(context: Context, targets: Iterable[Erasable]) -> dict[str, int]:
@@ -349,7 +356,8 @@ def _clean_files(
             except KeptError as error:
                 failed += [error.message] if error.message not in failed else []
         if not failed:
-            with suppress(StorageError), storage.writing(context.stamp()) as tx:  # else the next erasure looks again
+            stamp = replace(context.stamp(), passes_fence=True)
+            with suppress(StorageError), storage.writing(stamp) as tx:  # else the next erasure looks again
                 tx.note_file(ERASING, None)
     return failed
 

@@ -54,7 +54,11 @@ def move_to(context: Context, to: str, *, tell: Tell | None = None) -> MoveRepor
     source = context.owned()
     with closing(context.spaces.destination(to)) as target:
         if (source.space, source.describe()["place"]) == (target.space, target.describe()["place"]):
-            raise InvalidInput("The project is there already.")
+            raise InvalidInput(
+                "The project is there already.",
+                hint="To bring what was in your home before the link: `kept projects unlink`, then "
+                "`kept store move --to URL`, then `kept projects link NAME --database URL`.",
+            )
         place = without_password(to) if is_database(to) else target.describe()["place"]
         return move(source, target, to=place, at=context.now(), tell=tell or _tell_nothing)
 

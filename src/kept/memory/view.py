@@ -36,6 +36,20 @@ class ViewPlace(Struct, frozen=True, kw_only=True):
         """The name of the notes about this file; another place is another file."""
         return f"{self.mark}{IN_PROJECT if self.is_shared else ''}{self.path.relative_to(self.root).as_posix()}"
 
+    @property
+    def older_key(self) -> str:
+        """Return the name that Kept 0.3.0 and older gave these notes: one for all URLs of a database."""
+        below = self.path.relative_to(self.root)
+        return f"{self.mark}{Path(*below.parts[1:]).as_posix()}" if self.tokens_file else self.key
+
+    @property
+    def tokens_file(self) -> Path | None:
+        """Return the file beside the view that has the tokens of the notes that are about it.
+
+        None where the store is in the same home, and for a file in a repository, whose edits a person accepts.
+        """
+        return self.path.with_name(f".{self.path.name}.noted") if self.mark and not self.is_shared else None
+
 
 class Seen(NamedTuple):
     """A file as it was found; None where there is none."""

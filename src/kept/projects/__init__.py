@@ -207,29 +207,66 @@ class Projects:
         A project that is here already is called so from then on; its memories in the home stay there, out of use.
         """
         with self._changing() as registry:
-            located = _allowed(self._locate_path(registry, self._path(path)))
-            project = registry.named(name)
-            if project is None and located.project is not None:
-                free = self._free_name(registry, name, besides=located.project)
-                project = replace(located.project, name=free, is_named=True)
-            project = project or self._draft(registry, replace(located, name=self._free_name(registry, name)))
-            if located.place is not None and located.place.key not in project.places:
-                project = with_place(project, located.place)
-            project = replace(project, team=Team(_checked_name(name), database))
+            project, place = self._joined(registry, name, path, database)
             self._save(registry, project)
-            if located.place is not None:
-                write_id(located.place, project.id)
+            if place is not None:
+                write_id(place, project.id)
             return project
 
+    def check_join(self, name: str, path: str | os.PathLike[str], database: str) -> None:
+        """Raise the error with which `join` would refuse this. Changes nothing."""
+        self._joined(self._read(), name, path, database)
+
+    def _joined(
+        self, registry: Registry, name: str, path: str | os.PathLike[str], database: str
+    ) -> tuple[Project, Place | None]:
+        located = _allowed(self._locate_path(registry, self._path(path)))
+        project, here, place = registry.named(name), located.project, located.place
+        if project is not None and project.team is None and _is_elsewhere(project, here):
+            raise InvalidInput(
+                f"This home has a project {project.name!r} ({project.id}) in another directory: "
+                f"{', '.join(map(shown, project.places))}.",
+                hint=f"Link that directory first, or rename its project: kept projects rename {project.id} NAME.",
+            )
+        if project is None and here is not None:
+            project = replace(here, name=self._free_name(registry, name, besides=here), is_named=True)
+        project = project or self._draft(registry, replace(located, name=self._free_name(registry, name)))
+        if place is not None and place.key not in project.places:
+            if here is not None and here.id != project.id:
+                others = (one for one in project.before if one[0] != place.key)
+                project = replace(project, before=(*others, (place.key, here.id)))
+            project = with_place(project, place)
+        return replace(project, team=Team(_checked_name(name), database)), place
+
     def leave(self, name_or_id: str) -> Project:
-        """Keep the memories of this project in the home again. Those in the team's database stay there."""
+        """Keep the memories of this project in the home again. Those in the team's database stay there.
+
+        A directory that belonged to another project before it was linked belongs to that one again.
+        """
         with self._changing() as registry:
             project = self._get(registry, name_or_id)
             if project.team is None:
                 raise InvalidInput(f"Project {project.name!r} is in no team's database.", hint=HOW_TO_LIST)
-            project = replace(project, team=None)
-            self._save(registry, project)
+            places = self._places_before(registry, project)
+            project = replace(without(project, {place.key for place, _ in places}), team=None, before=())
+            owners: dict[str, Project] = {}
+            for place, owner in places:
+                owners[owner.id] = with_place(owners.get(owner.id, owner), place)
+            self._save(registry, project, *owners.values())
+            for place, owner in places:
+                write_id(place, owner.id)
             return project
+
+    def _places_before(self, registry: Registry, project: Project) -> list[tuple[Place, Project]]:
+        """Return the places that a link took from other projects of this home, each with that project."""
+        found = []
+        for key, id in project.before:
+            owner = registry.get(id)
+            if owner is not None and owner.id != project.id and key in project.places:
+                with suppress(KeptError):  # the directory is gone
+                    if (place := identify(text_path(key), self._no_projects)).key == key:
+                        found.append((place, owner))
+        return found
 
     def remove_ids(self) -> list[str]:
         """Remove the note of its id from the repository of each project. Return the files that could not be removed.
@@ -462,6 +499,11 @@ class Projects:
         if text not in self.notices:
             self.notices.append(text)
             warn(text)
+
+
+def _is_elsewhere(project: Project, here: Project | None) -> bool:
+    """Return True if the project has directories, and this is none of them."""
+    return bool(project.places) and (here is None or here.id != project.id)
 
 
 def _write_json(path: Path, document: msgspec.Struct) -> None:

@@ -284,6 +284,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     into: Id | None = None  # the project that this one was merged into
     team: Team | None = None  # None: its memories are in the home
     is_named: bool = False  # a person or a program chose its name; else its directory gave it, or an older Kept did
+    before: tuple[tuple[str, str], ...] = ()  # key of a place, id of the project that had it before a link to a team
     is_lost: bool = False  # it had a directory that is not known any more, so a repository may claim it by its id
 
     @property

@@ -29,6 +29,7 @@ from kept.storage import is_database, open_database, open_existing, open_space, 
 USER_PAGE_BYTES = (
     2048  # most users have few memories, and each table and index takes a page; half of that writes slowly
 )
+TEAM_FOLDER = "team-"  # how the folder of a project's files begins that is in a database; one for each URL
 
 
 class Spaces(Protocol):
@@ -297,7 +298,7 @@ class HomeSpaces(Spaces):
         folder = self._home.files(None if shared or project is None else project.folder).directory
         if shared or self._database is None:
             return folder
-        return folder / f"team-{_digest(f'{self._database} {self._team_space()}')}"  # whose refs are others
+        return folder / f"{TEAM_FOLDER}{_digest(f'{self._database} {self._team_space()}')}"  # whose refs are others
 
     def project_name(self) -> str | None:
         here = self._located

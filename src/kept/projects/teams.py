@@ -4,7 +4,6 @@ The registry of each home notes the URL of the database and the name of the proj
 finds them. Rule: a password is never written down. PostgreSQL's client finds it in ~/.pgpass, PGPASSWORD or a service.
 """
 
-from contextlib import suppress
 from os import PathLike
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -26,23 +25,34 @@ def join(
     Raises InvalidInput for a URL with a password, NotFound for a project that is not there, StorageError or NotAllowed
     when the database cannot be used.
     """
-    _check(url)
+    check_url(url)
+    projects.check_join(name, path, url)  # first: a project that was begun in the database cannot be taken back
     try:
         open_database(url, team_space(name), write_wait_s=settings.write_wait_s, must_exist=not is_new).close()
     except NotFound as error:
-        with suppress(NotFound):
-            return _joined_older(projects, name, path, url, settings)
-        raise NotFound(
-            f"There is no project {name!r} in this database.",
-            hint="Ask a teammate for its name, which is exact; or add --new to begin it there.",
-        ) from error
+        older = older_team_space(name).removeprefix(team_space(""))
+        is_like = older != name and exists(url, older, settings=settings)
+        if not (is_like and _is_known(projects, name)):
+            meant = f" Did you mean {older!r}?" if is_like else ""
+            raise NotFound(
+                f"There is no project {name!r} in this database.{meant}",
+                hint="Ask a teammate for its name, which is exact; or add --new to begin it there.",
+            ) from error
     return projects.join(name, path, url)
 
 
-def _joined_older(projects: Projects, name: str, path: str | PathLike[str], url: str, settings: Settings) -> Project:
-    """Join a project that Kept 0.2 stored under its folded name. Raises NotFound."""
-    open_database(url, older_team_space(name), write_wait_s=settings.write_wait_s, must_exist=True).close()
-    return projects.join(name, path, url)
+def _is_known(projects: Projects, name: str) -> bool:
+    """Return True if the home has a project of exactly this name: Kept 0.2 stored it under the folded one."""
+    return any(project.name == name for project in projects.list_projects())
+
+
+def exists(url: str, name: str, *, settings: Settings) -> bool:
+    """Return True if the database has a project of exactly this name that this role may open."""
+    try:
+        open_database(url, team_space(name), write_wait_s=settings.write_wait_s, must_exist=True).close()
+    except NotFound:
+        return False
+    return True
 
 
 def without_password(url: str) -> str:
@@ -61,16 +71,23 @@ def as_role_of(known: str, url: str) -> str:
     return urlunsplit(there._replace(netloc=f"{role}@{place}")) if role else url
 
 
-def _check(url: str) -> None:
+def check_url(url: str) -> None:
+    """Raise InvalidInput for a URL that is none of a PostgreSQL database, or that holds a password."""
+    if not is_database(url):
+        raise InvalidInput("--database needs the URL of a PostgreSQL database.", hint=EXAMPLE)
+    refuse_password(url)
+
+
+def refuse_password(url: str) -> None:
+    """Raise InvalidInput for a URL of a database with a password in it."""
     try:
         parts = urlsplit(url)
         given = [parts.password, *(value for key, value in parse_qsl(parts.query) if key in SECRETS)]
     except ValueError as error:
         raise InvalidInput("This is not the URL of a PostgreSQL database.", hint=EXAMPLE) from error
-    if not is_database(url):
-        raise InvalidInput("--database needs the URL of a PostgreSQL database.", hint=EXAMPLE)
     if any(given):
         raise InvalidInput(
-            "The URL holds a password, which would be written down in the home. Nothing was changed.",
+            "The URL holds a password, which others could read in the list of processes, in the history of the shell "
+            "or in the home. Nothing was changed.",
             hint="Leave it out. ~/.pgpass (mode 600) can hold it: host:port:database:role:password. So can PGPASSWORD.",
         )

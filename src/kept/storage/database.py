@@ -40,6 +40,20 @@ def grant(url: str, role: str, spaces: Sequence[str] = ()) -> list[str]:
     return tied
 
 
+def revoke(url: str, role: str, spaces: Sequence[str] = ()) -> list[str]:
+    """Take these spaces from a tied role; without any, everything. Return those that it is still tied to."""
+    engine = postgres_engine()
+    left: list[str] = engine.revoke(url, role, [(engine.number_of(space), space) for space in spaces])
+    return left
+
+
+def known_spaces(url: str, asked: Sequence[str]) -> list[str]:
+    """Return the spaces that the owner can name: those asked for that are there, and all that roles are tied to."""
+    engine = postgres_engine()
+    found: list[str] = engine.known_spaces(url, [(engine.number_of(space), space) for space in asked])
+    return found
+
+
 def examine(storage: Storage) -> list[Finding]:
     """Check a space in a database: its journal and the counts of its index. PostgreSQL itself checks its pages."""
     findings = []

@@ -12,7 +12,7 @@ import msgspec
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.install import ledger, surroundings
-from kept.entrypoints.cli.invocation import FAILED, Bad, Caution, Dim, Good, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import FAILED, FOLLOW, Bad, Caution, Dim, Good, Invocation, Line, Strong
 from kept.entrypoints.cli.overview import outdated_files
 from kept.entrypoints.cli.wording import reader_lines
 from kept.entrypoints.hook.background import work_off
@@ -45,11 +45,13 @@ def doctor_command(invocation: Invocation, **given: Any) -> None:
         stores = memory.perform(DOCTOR, asked)
         readers = memory.files.note_readers(os.environ)
         outdated = _outdated(memory, stores)
+        moved = _moved(memory, invocation)
     links = _agent_checks(invocation, fix=asked.fix)
-    is_healthy = not (wrong_settings or _has_problem(stores) or any(link.level == PROBLEM for link in links))
+    is_healthy = not (wrong_settings or moved or _has_problem(stores) or any(link.level == PROBLEM for link in links))
     lines = [
         *wrong_settings,
         *_store_lines(stores),
+        *moved,
         *_agent_lines(links),
         *(f"Note: the block in {path} is out of date. `kept files agents` writes it." for path in outdated),
         *reader_lines(readers, invocation.clock()),
@@ -65,6 +67,15 @@ def _outdated(memory: Kept, stores: Sequence[FileCheck]) -> list[str]:
     """Return the files with an outdated block; none while a store has a problem, which keeps it from being opened."""
     with suppress(KeptError):
         return [] if _has_problem(stores) else outdated_files(memory)
+    return []
+
+
+def _moved(memory: Kept, invocation: Invocation) -> list[Line]:
+    """Return a line that says where the project is, if it was moved and this home still looks at the old place."""
+    with suppress(KeptError):
+        if (moved := memory.look().moved_away()) is not None:
+            waits = "Conversations wait here until then."
+            return [(Bad("    problem: "), f"{invocation.named(moved)} {FOLLOW} {waits}")]
     return []
 
 

@@ -40,6 +40,7 @@ FAILED, INTERRUPTED, READER_GONE = 1, 130, 141  # click knows that wrong usage i
 
 LIKE = 0.75  # of 1: so similar are a misspelt name and the one that was meant
 LATER = "later"  # the option that the space bar takes
+FOLLOW = "Follow it with `kept projects link NAME --database URL`, or open that file."
 HELP = "help"  # the option of the question mark
 _ANSWERS = {"": False, "n": False, "no": False, "y": True, "yes": True}
 _EMOJI_STYLE = "\ufe0f"
@@ -140,7 +141,25 @@ class Invocation(Struct, frozen=True, kw_only=True):
         if auto_upkeep:
             for done in memory.files.accompany():
                 self._tell_synced(done)
+            self._warn_if_moved(memory)
         return memory
+
+    def _warn_if_moved(self, memory: Kept) -> None:
+        """Say at the end that the answer came from where the project was before a move, unless an error says so."""
+        command = click.get_current_context(silent=True)
+        with suppress(KeptError):
+            moved = memory.look().moved_away()
+            if moved is not None and command is not None:
+                note = f"Note: {self.named(moved)} This is the old copy. {FOLLOW}"
+                command.call_on_close(lambda: None if sys.exc_info()[0] else self.tell(note))
+
+    def named(self, moved: MovedAway) -> str:
+        """Return the sentence about a move, with the name of the project in place of the number of its space."""
+        with suppress(KeptError):
+            projects = self.projects().list_projects()
+            name = next((one.name for one in projects if one.space == moved.space), None)
+            return moved.message if name is None else moved.message.replace(moved.space, f"Project {name}", 1)
+        return moved.message
 
     def _tell_synced(self, done: SyncReport) -> None:
         """Report the edits that were taken in from a file."""
@@ -166,20 +185,27 @@ class Invocation(Struct, frozen=True, kw_only=True):
         )
 
     def with_option(self, name: str, value: Any) -> "Invocation":
-        """Return the same with a global option that was typed."""
+        """Return the same with a global option that was typed. Raises InvalidInput for a URL with a password."""
+        if name == "database" and database.is_database(value):
+            database.refuse_password(value)
         if name == "as_role":
             return replace(self, role=value, is_role_given=True)
         return replace(self, **{name: typed(value) if name == "project" else value})
 
     def _check_project_name(self, *, yes: bool) -> None:
         """Ask before a name that looks like a misspelt one becomes a project of its own."""
-        if self.project is None or self.database is not None:
+        if self.project is None:
             return
         projects = self.projects()
         located = projects.locate(self.project)
         if located.project is None and located.name:
             names = [project.name for project in projects.list_projects()]
+            if self.database is not None:
+                names = database.names_like(self.database, located.name, names, settings=self._settings())
             self.check_name(located.name, names, "project", yes=yes)
+
+    def _settings(self) -> Settings:
+        return opening.settings_in_force(self.settings)
 
     def check_name(self, name: str, names: Sequence[str], what: str, *, yes: bool) -> None:
         """Ask a person about a name that is nearly one of these. Raises InvalidInput where nobody can be asked."""
@@ -478,7 +504,9 @@ def run(command: click.Group, arguments: list[str], invocation: Invocation) -> i
         return INTERRUPTED
     except MovedAway as error:
         has_followed = _has_followed(error, invocation.in_environment(os.environ))
-        return run(command, arguments, invocation) if has_followed else _report(error, invocation)
+        if has_followed:
+            return run(command, arguments, invocation)
+        return _report(MovedAway(invocation.named(error), hint=error.hint), invocation)
     except Exception as error:  # the boundary: reported to the person, and turned into an exit code
         return _report(error, invocation)
 
@@ -491,7 +519,7 @@ def _has_followed(error: MovedAway, invocation: Invocation) -> bool:
     if project is None or not url or invocation.as_json:
         return False
     try:
-        invocation.agree(f"{error.message} Use it there from now on, as {url}?")
+        invocation.agree(f"{invocation.named(error)} Use it there from now on, as {url}?")
     except NotAllowed:
         return False
     database.follow(projects, project, url, settings=opening.settings_in_force(invocation.settings))

@@ -21,7 +21,9 @@ from kept.entrypoints.http.keys import OWNER, Keys, Token
 from kept.entrypoints.http.visits import sign_out, signed_in
 from kept.entrypoints.web.demo import fill
 from kept.errors import NotAllowed, SettingsError
+from kept.memory import database
 from kept.memory.opening import open as open_memory
+from kept.memory.opening import settings_in_force
 from kept.projects.registry import Project
 
 PORT = 7333
@@ -166,9 +168,13 @@ def token_command() -> None:
 @click.option("--admin", is_flag=True, help="May also change global memory and read every project.")
 @click.option("--for", "projects", multiple=True, metavar="PROJECT", help="Only this project. May be repeated.")
 def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tuple[str, ...]) -> None:
-    """Make a token for somebody, and show it."""
-    home = invocation.projects()
-    known = [home.get(project) for project in projects]
+    """Make a token for somebody, and show it.
+
+    With --for, of a project of this home, or of the database that $KEPT_DATABASE_URL or --database names.
+    """
+    home, settings = invocation.projects(), settings_in_force(invocation.settings)
+    url = invocation.database or os.environ.get("KEPT_DATABASE_URL") or ""
+    known = [database.registered(home, project, url, settings=settings) for project in projects]
     ids = [project.id for project in known]
     secret = _keys(invocation).create(name, role="admin" if admin else "project", projects=ids)
     document = {"name": name, "token": secret, "projects": [project.name for project in known]}

@@ -1,5 +1,7 @@
 """`kept store`: the store as a whole: backups, other stores that are joined with it, and its place."""
 
+import shlex
+from contextlib import suppress
 from typing import Any
 
 from kept.entrypoints.cli.database import database_group
@@ -8,7 +10,9 @@ from kept.entrypoints.cli.exchange import join
 from kept.entrypoints.cli.frame import group, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line
 from kept.entrypoints.cli.wording import counted, memories, size
+from kept.errors import NotAllowed
 from kept.memory import database
+from kept.memory.opening import settings_in_force
 from kept.memory.verbs.exchange import MERGE, MOVE
 from kept.memory.verbs.upkeep import BACKUP, RESTORE_BACKUP
 
@@ -80,12 +84,21 @@ def move_project(invocation: Invocation, **given: Any) -> None:
     then on, and not written. A move that was cut off goes on where it stopped. Global memory stays in your home.
     """
     asked = request_of(MOVE, given)
+    if database.is_database(asked.to):
+        database.refuse_password(asked.to)
     with invocation.open(auto_upkeep=False) as memory:
         moved = memory.perform(MOVE, asked)
     counts = (memories(moved.memories), counted(moved.events, "event"), counted(moved.messages, "message"))
     lines: list[Line] = [f"{', '.join(counts)}: all there, the same as here (digest {moved.digest[:8]})."]
-    if database.is_database(asked.to):
-        lines.append(
-            Dim("Use it from now on: `kept projects link NAME --database URL` in each clone, or set KEPT_DATABASE_URL.")
-        )
+    projects = invocation.projects()
+    project = projects.find(invocation.project)
+    if database.is_database(asked.to) and project is not None:
+        name, url = shlex.quote(database.name_of(project)), shlex.quote(database.without_password(asked.to))
+        lines.append(Dim(f"Use it from now on, in each clone: `kept projects link {name} --database {url}`"))
     invocation.answer(moved, lines)
+    if project is not None and database.is_database(asked.to) and invocation.can_ask() and not invocation.as_json:
+        with suppress(NotAllowed):
+            invocation.agree("Use it there from now on, in this clone?")
+            settings = settings_in_force(invocation.settings)
+            database.follow(projects, project, database.without_password(asked.to), settings=settings)
+            invocation.tell(f"Project {project.name} is used there from now on.")

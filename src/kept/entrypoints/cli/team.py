@@ -107,7 +107,12 @@ def trust_author(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     The author of a commit is a claim: all who can push to the repository can write any name there.
     """
     with invocation.open(yes=yes) as memory:
-        member = memory.perform(TRUST, request_of(TRUST, given))
+        asked = request_of(TRUST, given)
+        if not (yes or asked.remove or invocation.can_ask()):  # the error redacts the address to decide on
+            author = asked.author.strip().casefold()
+            known = [one for one in memory.perform(STATUS, request_of(STATUS, {})).members if one.author == author]
+            invocation.tell(*(f"The author is {one.name}." for one in known))
+        member = memory.perform(TRUST, asked)
     state = "is accepted as a teammate" if member.is_accepted else "is no longer accepted"
     invocation.answer(member, [f"{member.name} {state}."])
 

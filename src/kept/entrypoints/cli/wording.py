@@ -206,7 +206,9 @@ def _cut(line: str, stems: Set[str]) -> str:
 
 def field_lines(rows: Mapping[str, str]) -> list[Line]:
     """A label and its value in each line; empty values are left out."""
-    return [(Label(f"{label:<12}"), value) for label, value in rows.items() if value]
+    shown = {label: value for label, value in rows.items() if value}
+    width = max([12, *(len(label) + 1 for label in shown)])
+    return [(Label(f"{label:<{width}}"), value) for label, value in shown.items()]
 
 
 def checkout_note(invocation: Invocation) -> list[Line]:

@@ -18,7 +18,7 @@ from typing import Any
 from kept.entrypoints.hook.agents import AGENTS
 from kept.entrypoints.hook.folder import KEPT_DAYS, MOST_SECONDS, WAIT_S, HookFolder, parsed
 from kept.entrypoints.lookup import use_absolute_path
-from kept.errors import Busy, KeptError, NotAllowed, SettingsError, StorageError
+from kept.errors import Busy, KeptError, MovedAway, NotAllowed, SettingsError, StorageError
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript
 from kept.memory.opening import open as open_memory
@@ -114,7 +114,7 @@ def _import_group(folder: HookFolder, group: Pointers) -> None:
         with open_memory(project=last["cwd"], actor=actor, settings=settings) as memory:
             if not memory.pauses.status() and Path(last["transcript"]).is_file():
                 _import_transcript(memory, folder, group)
-    except (StorageError, SettingsError, OSError) as error:  # busy, full or broken: another time
+    except (StorageError, SettingsError, MovedAway, OSError) as error:  # busy, full, broken or moved: another time
         folder.note_failure(last, f"{type(error).__name__}: the transcript waits")
         _drop_old(group, folder)
         return

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, NotFound, SettingsError
+from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, NotFound, SettingsError, StorageError
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Draw = Callable[[Mapping[str, Any], str], str]  # a problem document, and the address if it was to be read, as a page
@@ -32,7 +32,9 @@ def problem(status: int, detail: str, *, hint: str = "", **more: Any) -> dict[st
 
 
 def status_of(error: KeptError) -> int:
-    """The status for an error of the library; 500 when the store itself failed."""
+    """The status for an error of the library; 500 when the store itself failed, 503 when its server is away."""
+    if isinstance(error, StorageError) and error.is_away:
+        return 503
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 

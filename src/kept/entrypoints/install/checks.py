@@ -22,7 +22,7 @@ from kept.distribution import install_line
 from kept.entrypoints.hook import LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.hook.folder import DIED, RECENT_DAYS, HookFolder, listed_misses
-from kept.entrypoints.hook.places import LATE
+from kept.entrypoints.hook.places import LATE, TOLD_LAST
 from kept.entrypoints.install import Change, Ledger, codex, plan, rpc
 from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at
@@ -286,13 +286,19 @@ def _failures(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
     found, left = [], _recent(hooks.failures(), now)
     moments = listed_misses(hooks.misses(now - timedelta(days=RECENT_DAYS)))
     for pattern in PATTERNS:
-        matching = [entry for entry in left if str(entry.get("failure")).startswith(pattern.beginning)]
+        matching = [entry for entry in left if _is_like(entry, pattern)]
         if len(matching) >= pattern.many:
             message = pattern.message.format(days=RECENT_DAYS, count=len(matching), moments=moments)
             found.append(LinkCheck(agent="", level="problem", check="failures", message=message, hint=pattern.hint))
             left = [entry for entry in left if entry not in matching]
     found += [_failure_note(entry) for entry in left[-SHOWN_FAILURES:]]
     yield from found or [LinkCheck(agent="", level="ok", check="failures")]
+
+
+def _is_like(entry: Mapping[str, object], pattern: FailurePattern) -> bool:
+    """Return True for a failure of this pattern, unless the last briefing stood in for a server that was away."""
+    why = str(entry.get("failure"))
+    return why.startswith(pattern.beginning) and TOLD_LAST not in why
 
 
 def _recent(entries: Iterable[Mapping[str, object]], now: datetime) -> list[Mapping[str, object]]:

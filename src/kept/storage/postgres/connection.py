@@ -32,6 +32,7 @@ from kept.ports import Deadline, TooLate
 from kept.storage.ranking import EXACT_UP_TO_ROWS
 from kept.storage.shared import block
 
+log = logging.getLogger("kept")
 SCHEMA = "kept"
 OLDEST_SERVER = 140_000
 SEARCH_PATH = f"{SCHEMA}, pg_temp"  # unless it is named, pg_temp is searched first, before PostgreSQL's own names
@@ -68,6 +69,7 @@ _REFUSAL = re.compile(
     "authentication failed|no password supplied|pg_hba.conf|is not permitted to log in|permission denied for database"
     '|role ".*" does not exist'
 )
+_NOT_THERE = re.compile("Connection refused|No such file or directory")  # nothing listens: it is known at once
 _NODE = re.compile(r"connection to the remote node (.*)@(\S+) failed with the following error: ([^\n]*)")
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -132,6 +134,8 @@ class Database:
         self._pid = 0
         self._opening = threading.Lock()
         self._refusals: list[psycopg.OperationalError] = []  # of logins, by the worker of the pool
+        self._absences: list[psycopg.OperationalError] = []  # of a server at its address, likewise
+        self._is_away = False  # the last caller waited for the server in vain
         self.trip_s = self._last_s = inf  # the shortest round trip so far, with the server's work on it; the last one
 
     @contextmanager
@@ -164,8 +168,7 @@ class Database:
     def _begun(
         self, number: int, *, wait_s: float, on: "Connection | None", **how: Any
     ) -> tuple[Connection, list[list[tuple[Any, ...]]]]:
-        patience = FIRST_S if self.trip_s == inf else RECONNECT_S
-        end = time.monotonic() + min(max(wait_s, FEWEST_S), patience)
+        end = time.monotonic() + min(max(wait_s, FEWEST_S), self._patience_s)
         while True:
             connection = self._take(wait_s, end) if on is None or on.closed else on
             _configure(self._pooler, connection)  # it may be older than the news of a pooler
@@ -173,6 +176,7 @@ class Database:
             try:
                 rows = begin(connection, number, **how)
                 self._note_trip(time.perf_counter() - started)
+                self._is_away = False
                 return connection, rows
             except BaseException as error:
                 leave(connection)
@@ -185,6 +189,12 @@ class Database:
                 if lost_node(error):  # this server answers at once, so nothing else waits for the other one
                     time.sleep(RETRY_S)
 
+    @property
+    def _patience_s(self) -> float:
+        if self.trip_s == inf:
+            return FIRST_S
+        return RETRY_S if self._is_away else RECONNECT_S
+
     def _note_trip(self, seconds: float) -> None:
         self._last_s, self.trip_s = seconds, min(self.trip_s, seconds)
 
@@ -195,23 +205,33 @@ class Database:
     def _take(self, wait_s: float, end: float) -> Connection:
         """A connection from the pool. While all are in use, wait; while the server does not answer, until `end`."""
         give_up = time.monotonic() + wait_s
+        is_told = False
         while True:
             try:
                 return self._opened().getconn(timeout=RETRY_S)
             except PoolClosed as error:
                 raise closed(self.place) from error
             except PoolTimeout as error:
-                if self._refusals:
-                    raise _unconnected(self._refusals.pop(), self.url) from error
+                if reason := self._reason_not_to_wait():
+                    raise _unconnected(reason, self.url) from error
                 is_full = self._opened().get_stats().get("pool_size", 0) >= MOST_CONNECTIONS
                 if time.monotonic() < (give_up if is_full else end):
+                    if not is_full and not is_told:
+                        _tell_waiting(self.place)
+                    is_told = True
                     continue
                 if is_full:
                     why = f"All {MOST_CONNECTIONS} connections to {self.place} were in use for {wait_s:g} s."
                     raise Busy(why, hint="Try again.") from error
+                self._is_away = True  # the next ones do not wait for as long
                 with self.alone():
                     pass
                 raise Busy(f"{self.place} gave no connection in time.", hint="Try again.") from error
+
+    def _reason_not_to_wait(self) -> psycopg.OperationalError | None:
+        """Return why there is no connection, if waiting does not help, or a hook or a command has no time for it."""
+        found = self._refusals or (self._absences if self.trip_s == inf else [])
+        return found.pop() if found else None
 
     @contextmanager
     def alone(self) -> Iterator[Connection]:
@@ -248,7 +268,7 @@ class Database:
         logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what fails is raised, not printed
         return ConnectionPool(
             self.url,
-            connection_class=_noting(self._refusals),
+            connection_class=_noting(self._refusals, self._absences),
             kwargs=_HOW,
             min_size=0,
             max_size=MOST_CONNECTIONS,
@@ -262,8 +282,8 @@ class Database:
         )
 
 
-def _noting(refusals: list[psycopg.OperationalError]) -> type[Connection]:
-    """Return a connection that notes why a login was refused: the pool tries again and tells no reason."""
+def _noting(refusals: list[psycopg.OperationalError], absences: list[psycopg.OperationalError]) -> type[Connection]:
+    """Return a connection that notes why there is none: the pool tries again and tells no reason."""
 
     class NotingConnection(psycopg.Connection[tuple[Any, ...]]):
         @classmethod
@@ -271,8 +291,8 @@ def _noting(refusals: list[psycopg.OperationalError]) -> type[Connection]:
             try:
                 return super().connect(*where, **how)
             except psycopg.OperationalError as error:
-                if _is_refusal(error):
-                    refusals[:] = [error]
+                refusals[:] = [error] if _is_refusal(error) else []
+                absences[:] = [error] if _is_not_there(error) else []
                 raise
 
     return NotingConnection
@@ -283,6 +303,12 @@ def _end(pool: "ConnectionPool[Connection]", pid: int) -> None:
     if pid == os.getpid() and not pool.closed:
         with suppress(RuntimeError):
             pool.close(timeout=1.0)
+
+
+def _tell_waiting(place: str) -> None:
+    """Log that a caller waits for a server, where a program listens: Python would print it among a hook's output."""
+    if log.hasHandlers():
+        log.warning("%s does not answer yet. Waiting for it.", place)
 
 
 class _Context:
@@ -502,8 +528,20 @@ def _unconnected(error: psycopg.OperationalError, url: str) -> KeptError:
     """Say why there is no connection: the server refused the role, or cannot be reached."""
     why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
     if _is_refusal(error):
-        return NotAllowed(f"{place_of(url)} refuses this role: {why}", hint=_help_with(why, url))
-    return StorageError(f"{place_of(url)} cannot be reached: {why}", hint=_help_with(why, url))
+        return NotAllowed(f"{place_of(url)} refuses this role: {why.rstrip('.')}.", hint=_help_with(why, url))
+    return _away(f"{place_of(url)} cannot be reached: {why.rstrip('.')}.", hint=_help_with(why, url))
+
+
+def _away(message: str, *, hint: str) -> StorageError:
+    error = StorageError(message, hint=hint)
+    error.is_away = True
+    return error
+
+
+def _is_not_there(error: psycopg.OperationalError) -> bool:
+    """Return True if nothing listens at any of the addresses. A server that does not answer may be slow."""
+    attempts = [line for line in str(error).splitlines() if "failed: " in line]
+    return bool(attempts) and all(_NOT_THERE.search(line) for line in attempts)
 
 
 def _is_refusal(error: psycopg.OperationalError) -> bool:
@@ -514,7 +552,7 @@ def _is_refusal(error: psycopg.OperationalError) -> bool:
 def _help_with(why: str, url: str) -> str:
     """Return the advice for a connection that failed."""
     parts = conninfo_to_dict(url)
-    if "password" not in why:
+    if "password" not in why and "SASL authentication failed" not in why:
         return "Check that the server runs, and the host, port, database and role in the URL."
     host, port = parts.get("host") or "localhost", parts.get("port") or 5432
     line = f"{host}:{port}:{parts.get('dbname') or '*'}:{parts.get('user') or 'ROLE'}:PASSWORD"
@@ -563,7 +601,7 @@ def translation(error: psycopg.Error, place: str) -> KeptError:
     if (node := lost_node(error)) is not None:
         return _of_node(*node, place)
     if is_lost(error):
-        return StorageError(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
+        return _away(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
     # The text of other errors may quote a value, so only its class is named.
     return StorageError(
         f"PostgreSQL refused a statement in {place}: {type(error).__name__} ({error.sqlstate}).",

@@ -16,7 +16,7 @@ import psycopg
 from msgspec import Struct
 from psycopg import errors, sql
 
-from kept.errors import Busy, InvalidInput, NotAllowed, SchemaTooNew
+from kept.errors import Busy, InvalidInput, NotAllowed, NotFound, SchemaTooNew
 from kept.storage.postgres import citus, walls
 from kept.storage.postgres.connection import (
     HALFVEC,
@@ -67,7 +67,8 @@ class DatabaseStatus(Struct, frozen=True):
     schema: int  # 0: there is none yet
     latest: int
     is_standby: bool
-    is_walled: bool  # every table has the wall of this program, and this role cannot get around it
+    is_walled: bool  # every table has the wall of this program
+    sees_all: bool  # this role gets around it, as a superuser does
     spaces: int | None  # None: this role may not see them all
     makers: list[str] = []  # roles that could let themselves in, as CREATEROLE can before PostgreSQL 16
     crossings: list[str] | None = None  # tables of other projects that tied roles could read; None: not tried
@@ -114,6 +115,10 @@ def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> list[s
     `spaces`, numbers and names: tie the role to these and to those it was tied to before. A role that is tied to none
     can reach all. Call it as the owner of the database.
     """
+    if not role.strip() or role.startswith("pg_"):
+        raise InvalidInput(
+            f"{role!r} cannot be the name of a role that uses Kept.", hint="PostgreSQL keeps pg_… for itself."
+        )
     if len(role.encode()) > LONGEST_NAME:
         raise InvalidInput(
             f"The role name {role} has {len(role.encode())} bytes; PostgreSQL knows {LONGEST_NAME}.",
@@ -127,6 +132,34 @@ def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> list[s
         citus.share_role(connection, role)
         tied = walls.let_in(connection, role, [number for number, _ in spaces])
         return _names_of(connection, tied, dict(spaces))
+
+
+def revoke(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Take projects from a role that is tied to them; without `spaces`, everything. Return those that are left.
+
+    A role that is tied to nothing any more may not use the database. Call it as the owner of the database.
+    """
+    with _changing(url) as connection:
+        check_version(_version(connection), place_of(url))
+        if connection.execute("select 1 from pg_roles where rolname = %s", (role,)).fetchone() is None:
+            raise NotFound(f"There is no role {role!r} on this server.", hint="Names of roles are exact.")
+        left = walls.shut_out(connection, role, None if not spaces else [number for number, _ in spaces])
+        return _names_of(connection, left, dict(spaces))
+
+
+def known_spaces(url: str, asked: Sequence[tuple[int, str]]) -> list[str]:
+    """Return the names of spaces: those of these numbers that are there, and all that roles are tied to.
+
+    Row-level security shows the owner one space at a time, so other ones are not listed.
+    """
+    with translated(place_of(url)), connected(url) as connection:
+        for name, value in SETTINGS.items():
+            connection.execute(f"set {name} = {value}")
+        check_version(_version(connection), place_of(url))
+        tied = {number for numbers in walls.ties_of(connection).values() for number in numbers}
+        found = _found_names(connection, tied | {number for number, _ in asked})
+        connection.rollback()
+        return sorted(found.values())
 
 
 def _take(connection: Connection, step: SchemaStep) -> None:
@@ -177,13 +210,25 @@ def status(url: str) -> DatabaseStatus:
         ).fetchone()
         server, role, is_standby, bypasses, is_superuser = facts
         version = _version(connection)
-        is_walled = bool(version) and not walls.open_tables(connection) and not bypasses
+        is_walled = bool(version) and not walls.open_tables(connection)
         n_spaces = _counted(connection) if bypasses and version else None
         tries = is_superuser and version == LATEST and not is_standby
         crossings = walls.crossings(connection) if tries else None
         makers = [name for (name,) in connection.execute(_MAKERS).fetchall()]
         connection.rollback()
-        return DatabaseStatus(place, server, role, version, LATEST, is_standby, is_walled, n_spaces, makers, crossings)
+        return DatabaseStatus(
+            place=place,
+            server=server,
+            role=role,
+            schema=version,
+            latest=LATEST,
+            is_standby=is_standby,
+            is_walled=is_walled,
+            sees_all=bypasses,
+            spaces=n_spaces,
+            makers=makers,
+            crossings=crossings,
+        )
 
 
 def _counted(connection: Connection) -> int:
@@ -193,7 +238,15 @@ def _counted(connection: Connection) -> int:
 
 
 ROLE_ASKED = f"""
-    select rolsuper or rolbypassrls, has_schema_privilege(n.oid, 'usage'), rolname, pg_backend_pid()
+    select
+      rolsuper or rolbypassrls,
+      has_schema_privilege(n.oid, 'usage') and (n.nspowner = pg_roles.oid or coalesce((
+        select bool_or(pg_has_role(current_user, k.oid, 'member'))
+        from pg_database d
+        join pg_roles k on k.rolname in ('kept_members_' || d.oid, 'kept_tied_' || d.oid)
+        where d.datname = current_database()), true)),
+      rolname,
+      pg_backend_pid()
     from pg_roles left join pg_namespace n on n.nspname = '{SCHEMA}'
     where rolname = current_user"""
 
@@ -266,9 +319,17 @@ def _add_halfvec(connection: Connection) -> None:
 
 def _names_of(connection: Connection, numbers: Iterable[int], known: Mapping[int, str]) -> list[str]:
     """The names of spaces; the number of a space that has no rows yet and was not named."""
-    names = []
+    numbers = [*numbers]
+    found = _found_names(connection, numbers)
+    return sorted(known.get(number) or found.get(number, f"number {number:d}") for number in numbers)
+
+
+def _found_names(connection: Connection, numbers: Iterable[int]) -> dict[int, str]:
+    """Map each of these numbers that has a space to its name."""
+    names = {}
     for number in numbers:
         connection.execute(f"set local kept.space = '{number:d}'")
         found = connection.execute("select name from heads where space = %(space)s", {"space": number}).fetchone()
-        names.append(known.get(number) or (found[0] if found else f"number {number:d}"))
-    return sorted(names)
+        if found:
+            names[number] = found[0]
+    return names

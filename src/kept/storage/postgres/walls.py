@@ -156,6 +156,26 @@ def let_in(connection: Connection, role: str, numbers: Iterable[int]) -> set[int
     return wanted
 
 
+def shut_out(connection: Connection, role: str, numbers: Iterable[int] | None) -> set[int]:
+    """Untie a role from these spaces; None: from all, and let it use nothing. Return those that it is still tied to.
+
+    Raises InvalidInput for spaces of a role that is not tied: it reaches all of them, and would go on to.
+    """
+    tied = ties_of(connection).get(role, set())
+    if numbers is not None and not tied:
+        raise InvalidInput(
+            f"The role {role} is not tied to projects, so none can be taken from it.",
+            hint="Leave --for out to take everything from it.",
+        )
+    left = set() if numbers is None else tied - {*numbers}
+    connection.execute(
+        "delete from ties where role::text = to_regrole(quote_ident(%s))::text and space <> all (%s)", (role, [*left])
+    )
+    if not left:
+        _shut_out(connection, role, Keepers(connection))
+    return left
+
+
 def ties_of(connection: Connection) -> dict[str, set[int]]:
     """Map each tied role to the numbers of its spaces."""
     names = _names_by_text(connection)
