@@ -210,3 +210,9 @@ def test_nodes_without_passwords_for_each_other_are_not_waited_for_and_the_error
     assert "The node 10.0.0.2:5432 of postgresql://db/kept refused bob" in told.message
     assert "pg_dist_authinfo" in str(told.hint)
     assert ".pgpass" in str(told.hint)
+
+
+def test_a_node_without_copies_of_the_tables_that_every_node_has_is_told_from_a_database_without_tables() -> None:
+    for missing, hint in [("kept.ties_102039", "replicate_reference_tables"), ("kept.heads", "store database init")]:
+        told = translation(errors.UndefinedTable(f'relation "{missing}" does not exist'), "postgresql://db/kept")
+        assert hint in str(told.hint)

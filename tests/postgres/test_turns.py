@@ -17,6 +17,7 @@ from kept.model import Alias
 from kept.ports import ANYWHERE, Deadline, TooLate
 from kept.storage.postgres import PostgresStorage, connection
 from kept.storage.postgres import storage as storage_module
+from kept.storage.postgres.storage import number_of
 from tests.builders import FakeClock, memory, stamp
 from tests.postgres import chaos
 from tests.postgres.chaos import SPACE, new_server
@@ -216,6 +217,18 @@ def test_a_far_write_may_wait_for_its_turn_longer_than_for_a_commit(url: str, mo
         assert reader.count(ANYWHERE) == 2
     ours.close()
     theirs.close()
+
+
+def test_a_project_whose_head_is_behind_its_rows_is_refused_a_write_and_doctor_is_named(url: str) -> None:
+    storage = PostgresStorage(url, "project/p1")
+    write(storage, "first")
+    with psycopg.connect(as_owner(url)) as root:
+        back = "update kept.heads set last_ids = '{}', last_event = 0 where space = %s"
+        root.execute(back, (number_of(storage.space),))
+    with pytest.raises(StorageError, match="Nothing was changed") as refused:
+        write(storage, "second")
+    assert "kept doctor" in str(refused.value.hint)
+    storage.close()
 
 
 class HeldStorage(PostgresStorage):

@@ -69,6 +69,8 @@ _REFUSAL = re.compile(
     '|role ".*" does not exist'
 )
 _NODE = re.compile(r"connection to the remote node (.*)@(\S+) failed with the following error: ([^\n]*)")
+# Citus copies these to every node; the number is that of the copies.
+_COPY = re.compile(rf'"{SCHEMA}\.(?:migrations|ties)_\d+"')
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
 Rows = Sequence[tuple[Any, ...]]
@@ -557,6 +559,11 @@ def translated(place: str) -> Iterator[None]:
 
 def translation(error: psycopg.Error, place: str) -> KeptError:
     """What an error of the driver or the server means to the caller."""
+    if isinstance(error, errors.UndefinedTable) and _COPY.search(str(error)):
+        return StorageError(
+            f"A node of {place} has no copy yet of the tables that Citus copies to every node.",
+            hint="A superuser runs `select replicate_reference_tables()` in this database, on the coordinator.",
+        )
     for kinds, ours, message, hint in _MEANINGS:
         if isinstance(error, kinds):
             return ours(message.format(place), hint=hint)
@@ -607,6 +614,12 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
         StorageError,
         "{} was made by another version of Kept, or was copied from another server without its roles.",
         "Its owner runs `kept store database migrate`.",
+    ),
+    (
+        (errors.UniqueViolation,),
+        StorageError,
+        "{} has a row of this project already that a write has to add. Nothing was changed.",
+        "`kept doctor` checks the journal and the counts of the project.",
     ),
     (
         (errors.InsufficientPrivilege,),
