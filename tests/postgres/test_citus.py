@@ -18,6 +18,7 @@ from kept.storage.postgres.storage import number_of
 from tests.builders import FakeClock, memory, stamp
 from tests.cli.shell import Shell
 from tests.crash.processes import ROOT
+from tests.postgres.citus import MOVE_NEEDS
 from tests.postgres.server import (
     as_member,
     as_owner,
@@ -166,11 +167,14 @@ def test_a_role_that_the_workers_do_not_have_is_refused_or_made_there(url: str) 
 
 
 @pytest.mark.parametrize(
-    "scene", [("kill", "--kills", "1", "--seconds", "1"), ("move", "--seconds", "1")], ids=lambda scene: scene[0]
+    "scene",
+    [("kill", "--kills", "1", "--seconds", "1"), ("move", "--moves", "2", "--seconds", "1")],
+    ids=lambda scene: scene[0],
 )
 def test_scene(scene: tuple[str, ...]) -> None:
     """No acknowledged write is lost or doubled, and no statement needs two shards."""
-    citus_url()
+    if len(nodes(citus_url())) < MOVE_NEEDS and scene[0] == "move":
+        pytest.skip("Shards are moved between two workers while others write at a third, which this cluster lacks.")
     done = subprocess.run(
         [sys.executable, "-m", "tests.postgres.citus", *scene, "--writers", "4"],
         cwd=ROOT,

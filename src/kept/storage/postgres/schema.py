@@ -192,8 +192,10 @@ def _counted(connection: Connection) -> int:
     return int(found[0])
 
 
+IS_SHARDED = 3  # its place in the row of ROLE_ASKED
 ROLE_ASKED = f"""
-    select rolsuper or rolbypassrls, has_schema_privilege(n.oid, 'usage'), rolname, pg_backend_pid()
+    select rolsuper or rolbypassrls, has_schema_privilege(n.oid, 'usage'), rolname,
+        exists (select from pg_extension where extname = 'citus'), pg_backend_pid()
     from pg_roles left join pg_namespace n on n.nspname = '{SCHEMA}'
     where rolname = current_user"""
 
@@ -203,7 +205,7 @@ def check_role(found: Sequence[Any], place: str) -> None:
 
     `found` is the row of ROLE_ASKED.
     """
-    bypasses, is_let_in, role, _ = found
+    bypasses, is_let_in, role, *_ = found
     if bypasses:
         raise NotAllowed(
             "This role bypasses row-level security, so it would see every project.",
