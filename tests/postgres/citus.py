@@ -1,11 +1,12 @@
 """A Citus cluster under stress: a worker that dies, shards that move, a worker that is added.
 
     KEPT_TEST_CITUS_URL=postgresql://postgres@coordinator/db python -m tests.postgres.citus [kill] [move] [add]
-        [--writers 6] [--seconds 10] [--kills 5] [--spare postgresql://postgres@worker3/postgres]
+        [--writers 6] [--seconds 10] [--kills 5] [--moves 4] [--spare postgresql://postgres@worker3/postgres]
 
 The cluster runs on this machine, so that a worker can be killed; `--spare` is a server with the extension that belongs
-to no cluster yet. Writers are processes, at every node, each in one of several projects, as in chaos.py. Each role that
-writes is refused any statement that needs more than one shard. Afterwards no acknowledged write may be lost or doubled.
+to no cluster yet. Writers are processes, at every node, each in one of several projects, as in chaos.py; but `move`,
+which needs three workers, moves shards between two of them while all write at the third. Each role that writes is
+refused any statement that needs more than one shard. Afterwards no acknowledged write may be lost or doubled.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from tests.postgres.server import as_member, as_owner, at_node, citus_url, drop_
 
 SPACES = tuple(f"project/chaos-{number}" for number in range(4))
 RESTART_WAIT_S = 30.0
+MOVE_NEEDS = 4  # nodes: the coordinator and three workers
 PLACED = """
     select s.shardid, n.nodename, n.nodeport
     from pg_dist_shard s
@@ -75,14 +77,15 @@ class Postmaster:
 
 
 class Storm:
-    """Writers at every node of a new database; `url` is that of the role that writes, at the coordinator."""
+    """Writers at every node of a new database, or at one; `url` is that of the role that writes, at the coordinator."""
 
-    def __init__(self, writers: int) -> None:
+    def __init__(self, writers: int, at_last: bool = False) -> None:
         self.url = new_database()
         self.owner = as_owner(self.url)
         for space in SPACES:
             PostgresStorage(self.url, space).close()
         at = [at_node(self.url, str(urlsplit(node).hostname), int(urlsplit(node).port or 0)) for node in self.nodes]
+        at = at[-1:] if at_last else at
         # Writers of one project are at different nodes.
         self._children = [
             Child(write_until_told, at[number // len(SPACES) % len(at)], number, SPACES[number % len(SPACES)])
@@ -135,23 +138,26 @@ def killed_worker(writers: int, seconds: float, kills: int) -> str:
     return figures
 
 
-def moved_shards(writers: int, seconds: float) -> str:
-    storm = Storm(writers)
-    time.sleep(seconds / 2)
+def moved_shards(writers: int, seconds: float, moves: int) -> str:
+    """A writer at a node that a shard neither leaves nor reaches is the last one to be told that it has moved."""
+    storm = Storm(writers, at_last=True)
+    places = [(urlsplit(url).hostname, urlsplit(url).port) for url in storm.nodes]
+    assert len(places) >= MOVE_NEEDS, "move needs a cluster of three workers"
+    _, first, second, *_ = places
     took = []
     with psycopg.connect(storm.owner, autocommit=True) as root:
-        workers = [(urlsplit(url).hostname, urlsplit(url).port) for url in storm.nodes[1:]]
-        for shard, host, port in {root.execute(PLACED, (number_of(space),)).fetchone() for space in SPACES}:  # type: ignore[misc]
-            target = next(worker for worker in workers if worker != (host, port))
-            started = time.monotonic()
-            move = "select citus_move_shard_placement(%s, %s, %s, %s, %s, 'force_logical')"
-            root.execute(move, (shard, host, port, *target))
-            took.append(time.monotonic() - started)
-    time.sleep(seconds / 2)
+        for _ in range(moves):
+            for shard, *source in {root.execute(PLACED, (number_of(space),)).fetchone() for space in SPACES}:  # type: ignore[misc]
+                target = second if tuple(source) == first else first
+                started = time.monotonic()
+                move = "select citus_move_shard_placement(%s, %s, %s, %s, %s, 'force_logical')"
+                root.execute(move, (shard, *source, *target))
+                took.append(time.monotonic() - started)
+            time.sleep(seconds / moves)
     done, lost = storm.end()
     figures = (
-        f"{len(took)} shards moved in {max(took):.1f} s at most: {len(done)} writes, {lost} lost, 0 doubled, longest "
-        f"time between two writes {longest_gap_s(done):.2f} s"
+        f"{len(took)} moves of shards, {max(took):.1f} s at most: {len(done)} writes at a node between, {lost} lost, "
+        f"0 doubled, longest time between two writes {longest_gap_s(done):.2f} s"
     )
     assert lost == 0, figures
     return figures
@@ -194,12 +200,13 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--moves", type=int, default=4, help="How often each shard is moved.")
     parser.add_argument("--spare", help="The URL of a superuser of a server that is to be added.")
     given = parser.parse_args()
     citus_url()
     scenes: dict[str, Callable[[], str]] = {
         "kill": lambda: killed_worker(given.writers, given.seconds, given.kills),
-        "move": lambda: moved_shards(given.writers, given.seconds),
+        "move": lambda: moved_shards(given.writers, given.seconds, given.moves),
     }
     if given.spare:
         scenes["add"] = lambda: added_worker(given.writers, given.seconds, given.spare)

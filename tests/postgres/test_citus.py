@@ -18,6 +18,7 @@ from kept.storage.postgres.storage import number_of
 from tests.builders import FakeClock, memory, stamp
 from tests.cli.shell import Shell
 from tests.crash.processes import ROOT
+from tests.postgres.citus import MOVE_NEEDS
 from tests.postgres.server import (
     as_member,
     as_owner,
@@ -166,11 +167,14 @@ def test_a_role_that_the_workers_do_not_have_is_refused_or_made_there(url: str) 
 
 
 @pytest.mark.parametrize(
-    "scene", [("kill", "--kills", "1", "--seconds", "1"), ("move", "--seconds", "1")], ids=lambda scene: scene[0]
+    "scene",
+    [("kill", "--kills", "1", "--seconds", "1"), ("move", "--moves", "2", "--seconds", "1")],
+    ids=lambda scene: scene[0],
 )
 def test_scene(scene: tuple[str, ...]) -> None:
     """No acknowledged write is lost or doubled, and no statement needs two shards."""
-    citus_url()
+    if len(nodes(citus_url())) < MOVE_NEEDS and scene[0] == "move":
+        pytest.skip("Shards are moved between two workers while others write at a third, which this cluster lacks.")
     done = subprocess.run(
         [sys.executable, "-m", "tests.postgres.citus", *scene, "--writers", "4"],
         cwd=ROOT,
@@ -191,7 +195,8 @@ def test_a_database_without_the_extension_is_not_sharded_and_the_superuser_is_to
     told = shell.fails("store", "database", "init", "--citus", owner)
     assert "create extension citus" in told
     assert "shared_preload_libraries" in told
-    assert shell.json("store", "database", "status", owner)["schema"] == 0
+    with psycopg.connect(owner) as root:
+        assert root.execute("select to_regnamespace('kept')").fetchone() == (None,)
     drop_database(owner)
 
 
@@ -210,3 +215,9 @@ def test_nodes_without_passwords_for_each_other_are_not_waited_for_and_the_error
     assert "The node 10.0.0.2:5432 of postgresql://db/kept refused bob" in told.message
     assert "pg_dist_authinfo" in str(told.hint)
     assert ".pgpass" in str(told.hint)
+
+
+def test_a_node_without_copies_of_the_tables_that_every_node_has_is_told_from_a_database_without_tables() -> None:
+    for missing, hint in [("kept.ties_102039", "replicate_reference_tables"), ("kept.heads", "store database init")]:
+        told = translation(errors.UndefinedTable(f'relation "{missing}" does not exist'), "postgresql://db/kept")
+        assert hint in str(told.hint)

@@ -17,6 +17,7 @@ from kept.model import Alias
 from kept.ports import ANYWHERE, Deadline, TooLate
 from kept.storage.postgres import PostgresStorage, connection
 from kept.storage.postgres import storage as storage_module
+from kept.storage.postgres.storage import number_of
 from tests.builders import FakeClock, memory, stamp
 from tests.postgres import chaos
 from tests.postgres.chaos import SPACE, new_server
@@ -27,10 +28,13 @@ from tests.postgres.server import (
     as_owner,
     drop_database,
     emptied,
+    is_cluster,
     new_database,
     shared_database,
     superuser_url,
 )
+
+WAITS = "select pid from pg_locks where not granted and locktype = 'relation' and %s = any(pg_blocking_pids(pid))"
 
 
 @pytest.fixture
@@ -216,6 +220,84 @@ def test_a_far_write_may_wait_for_its_turn_longer_than_for_a_commit(url: str, mo
         assert reader.count(ANYWHERE) == 2
     ours.close()
     theirs.close()
+
+
+def take_notes(storage: PostgresStorage) -> None:
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.count({"recalls": 1})
+
+
+def erase_all(storage: PostgresStorage) -> None:
+    with storage.writing(stamp()) as tx:
+        for one in tx.select():
+            tx.erase(one)
+
+
+@pytest.mark.parametrize("is_far", [False, True], ids=["near", "far"])
+@pytest.mark.parametrize(
+    "work", [partial(write, content="second"), take_notes, erase_all], ids=["write", "notes", "erase"]
+)
+def test_where_shards_move_a_transaction_that_writes_reads_nothing_before_its_first_change(
+    work: Any, is_far: bool, url: str
+) -> None:
+    """The test holds a lock that lets others read: the writer must wait for it with no other lock than that."""
+    storage = PostgresStorage(url, "project/p1", is_far=is_far)
+    storage._database.is_sharded = True
+    write(storage, "first")
+    with psycopg.connect(as_owner(url)) as root:
+        root.execute("lock table kept.heads in share mode")
+        writer = threading.Thread(target=storage.in_rounds, args=[partial(work, storage)])
+        writer.start()
+        pid = waiting_for_a_table(root)
+        held = "select locktype, relation::regclass::text from pg_locks where pid = %s and granted and "
+        own = root.execute(f"{held} locktype in ('relation', 'advisory')", (pid,)).fetchall()
+        root.rollback()
+    writer.join()
+    assert own == []
+    storage.close()
+
+
+def test_where_shards_move_readers_and_a_lease_change_nothing(url: str) -> None:
+    """Or a move would wait for as long as they go on, and all writers for the move."""
+    storage = PostgresStorage(url, "project/p1")
+    storage._database.is_sharded = True
+    write(storage, "first")
+    with psycopg.connect(as_owner(url)) as root:
+        root.execute("lock table kept.heads in share mode")
+        with storage.lease("upkeep") as is_held, storage.reading() as reader:
+            assert is_held
+            assert reader.count(ANYWHERE) == 1
+    storage.close()
+
+
+def test_a_storage_knows_whether_shards_can_move(url: str) -> None:
+    PostgresStorage(url, "project/p1").close()
+    for is_known in (False, True):
+        storage = PostgresStorage(url, "project/p1", is_known=is_known)
+        write(storage, f"known {is_known}")
+        assert storage._database.is_sharded is is_cluster(superuser_url())
+        storage.close()
+
+
+def waiting_for_a_table(root: "psycopg.Connection[Any]") -> int:
+    """Return the backend that waits for a lock that this connection holds."""
+    end = time.monotonic() + 10
+    while not (found := root.execute(WAITS, (root.info.backend_pid,)).fetchone()):
+        assert time.monotonic() < end, "no writer waits"
+    return int(found[0])
+
+
+def test_a_project_whose_head_is_behind_its_rows_is_refused_a_write_and_doctor_is_named(url: str) -> None:
+    storage = PostgresStorage(url, "project/p1")
+    write(storage, "first")
+    with psycopg.connect(as_owner(url)) as root:
+        back = "update kept.heads set last_ids = '{}', last_event = 0 where space = %s"
+        root.execute(back, (number_of(storage.space),))
+    with pytest.raises(StorageError, match="Nothing was changed") as refused:
+        write(storage, "second")
+    assert "kept doctor" in str(refused.value.hint)
+    storage.close()
 
 
 class HeldStorage(PostgresStorage):

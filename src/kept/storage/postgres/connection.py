@@ -2,7 +2,8 @@
 
 What a transaction needs is said in one round trip when it begins: isolation, the space that row-level security lets it
 see, the schema, time limits. All of it is SET LOCAL, so it ends with the transaction, also behind a pooler such as
-pgbouncer. Rule: a connection goes back into the pool with nothing left on it, or not at all; and the first thing that
+pgbouncer. In a cluster of Citus a transaction that writes begins with a change, so that its shard does not move before
+it ends. Rule: a connection goes back into the pool with nothing left on it, or not at all; and the first thing that
 every statement says is its space, `%(space)s`.
 """
 
@@ -38,6 +39,12 @@ OLDEST_SERVER = 140_000
 SEARCH_PATH = f"{SCHEMA}, pg_temp"  # unless it is named, pg_temp is searched first, before PostgreSQL's own names
 # Of every transaction. In a cluster of Citus the first passes the others, and the space, on to the worker.
 SETTINGS = {"citus.propagate_set_commands": "local", "search_path": SEARCH_PATH}
+READS = "repeatable read read only"  # one moment
+HOLDS = "read committed read only"  # a lock, for a while: without a snapshot, which would keep dead rows
+WRITES = "read committed"
+# Changes no row. Citus finishes moving a shard when no transaction is changing that; a worker lets one that has only
+# read go on with the tables it has read on the old node, and with the others on the new one. So a change comes first.
+STAYS = "update heads set turns = turns where space = {:d} and turns < 0"
 NODE_PASSWORDS = (
     "Nodes of a Citus cluster log in at each other as the role of the client. Where they ask for passwords, a "
     "superuser puts that of each role into pg_dist_authinfo on every node, or into ~/.pgpass of the user that runs "
@@ -71,6 +78,8 @@ _REFUSAL = re.compile(
 )
 _NOT_THERE = re.compile("Connection refused|No such file or directory")  # nothing listens: it is known at once
 _NODE = re.compile(r"connection to the remote node (.*)@(\S+) failed with the following error: ([^\n]*)")
+# Citus copies these to every node; the number is that of the copies.
+_COPY = re.compile(rf'"{SCHEMA}\.(?:migrations|ties)_\d+"')
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
 Rows = Sequence[tuple[Any, ...]]
@@ -136,6 +145,7 @@ class Database:
         self._refusals: list[psycopg.OperationalError] = []  # of logins, by the worker of the pool
         self._absences: list[psycopg.OperationalError] = []  # of a server at its address, likewise
         self._is_away = False  # the last caller waited for the server in vain
+        self.is_sharded = False  # as the check of the role finds out
         self.trip_s = self._last_s = inf  # the shortest round trip so far, with the server's work on it; the last one
 
     @contextmanager
@@ -143,7 +153,7 @@ class Database:
         self,
         number: int,
         *,
-        reads: bool,
+        level: str,
         limits: Mapping[str, str],
         asked: Sequence[Asked] = (),
         wait_s: float,
@@ -151,11 +161,13 @@ class Database:
     ) -> Iterator[tuple[Connection, list[list[tuple[Any, ...]]]]]:
         """Yield a connection inside a transaction of a space, and the rows of each statement asked; the caller commits.
 
-        A connection whose server is gone is replaced, for a while, as long as nothing has happened on it. `on`: one
-        that the caller has, perhaps in a transaction that only read; that one ends in the same round trip.
+        `level` is READS, HOLDS or WRITES. A connection whose server is gone is replaced, for a while, as long as
+        nothing has happened on it. `on`: one that the caller has, perhaps in a transaction that only read; that one
+        ends in the same round trip.
         """
         with translated(self.place):
-            connection, rows = self._begun(number, reads=reads, limits=limits, asked=asked, wait_s=wait_s, on=on)
+            opening = self.opening(number, level, limits)
+            connection, rows = self._begun(opening, asked, wait_s=wait_s, on=on)
             try:
                 yield connection, rows
             except BaseException:
@@ -165,8 +177,17 @@ class Database:
                 if connection is not on:
                     self._opened().putconn(connection)
 
+    def opening(self, number: int, level: str, limits: Mapping[str, str]) -> list[str]:
+        """Return the statements that begin a transaction in a space."""
+        settings = SETTINGS | {"kept.space": f"'{number:d}'", **limits}
+        opening = [
+            f"begin isolation level {level}",
+            *(f"set local {name} = {value}" for name, value in settings.items()),
+        ]
+        return [*opening, STAYS.format(number)] if self.is_sharded and level == WRITES else opening
+
     def _begun(
-        self, number: int, *, wait_s: float, on: "Connection | None", **how: Any
+        self, opening: Sequence[str], asked: Sequence[Asked], *, wait_s: float, on: "Connection | None"
     ) -> tuple[Connection, list[list[tuple[Any, ...]]]]:
         end = time.monotonic() + min(max(wait_s, FEWEST_S), self._patience_s)
         while True:
@@ -174,7 +195,7 @@ class Database:
             _configure(self._pooler, connection)  # it may be older than the news of a pooler
             started = time.perf_counter()
             try:
-                rows = begin(connection, number, **how)
+                rows = begin(connection, opening, asked)
                 self._note_trip(time.perf_counter() - started)
                 self._is_away = False
                 return connection, rows
@@ -413,34 +434,21 @@ class SpaceView:
                     self.bare.execute("rollback to savepoint search")
 
 
-def begin(
-    connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], asked: Sequence[Asked] = ()
-) -> list[list[tuple[Any, ...]]]:
-    """Begin a transaction in a space and return the rows of the statements asked, all in one round trip.
+def begin(connection: Connection, opening: Sequence[str], asked: Sequence[Asked] = ()) -> list[list[tuple[Any, ...]]]:
+    """Begin a transaction and return the rows of the statements asked, all in one round trip.
 
     Each statement goes on its own: a sharded database would pass a text of several on whole, for each of them.
     """
     is_open = connection.info.transaction_status != TransactionStatus.IDLE
     with connection.pipeline() as pipeline:
-        start(connection, pipeline, number, reads=reads, limits=limits, is_open=is_open)
+        start(connection, pipeline, opening, is_open=is_open)
         cursors = [connection.execute(sql, values, binary=True) for sql, values in asked]
     return rows_of(cursors)
 
 
-def start(
-    connection: Connection,
-    pipeline: psycopg.Pipeline,
-    number: int,
-    *,
-    reads: bool,
-    limits: Mapping[str, str],
-    is_open: bool,
-) -> None:
-    """Send the statements that begin a transaction in a space; the one that is open ends first."""
-    level = "repeatable read read only" if reads else "read committed"
-    settings = SETTINGS | {"kept.space": f"'{number:d}'", **limits}
-    texts = ["commit"] if is_open else []
-    texts += [f"begin isolation level {level}", *(f"set local {name} = {value}" for name, value in settings.items())]
+def start(connection: Connection, pipeline: psycopg.Pipeline, opening: Sequence[str], *, is_open: bool) -> None:
+    """Send the statements that begin a transaction; the one that is open ends first."""
+    texts = ["commit", *opening] if is_open else opening
 
     def send() -> None:
         for text in texts:
@@ -595,6 +603,11 @@ def translated(place: str) -> Iterator[None]:
 
 def translation(error: psycopg.Error, place: str) -> KeptError:
     """What an error of the driver or the server means to the caller."""
+    if isinstance(error, errors.UndefinedTable) and _COPY.search(str(error)):
+        return StorageError(
+            f"A node of {place} has no copy yet of the tables that Citus copies to every node.",
+            hint="A superuser runs `select replicate_reference_tables()` in this database, on the coordinator.",
+        )
     for kinds, ours, message, hint in _MEANINGS:
         if isinstance(error, kinds):
             return ours(message.format(place), hint=hint)
@@ -645,6 +658,12 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
         StorageError,
         "{} was made by another version of Kept, or was copied from another server without its roles.",
         "Its owner runs `kept store database migrate`.",
+    ),
+    (
+        (errors.UniqueViolation,),
+        StorageError,
+        "{} has a row of this project already that a write has to add. Nothing was changed.",
+        "`kept doctor` checks the journal and the counts of the project.",
     ),
     (
         (errors.InsufficientPrivilege,),

@@ -237,6 +237,7 @@ def _counted(connection: Connection) -> int:
     return int(found[0])
 
 
+IS_SHARDED = 3  # its place in the row of ROLE_ASKED
 ROLE_ASKED = f"""
     select
       rolsuper or rolbypassrls,
@@ -244,8 +245,11 @@ ROLE_ASKED = f"""
         select bool_or(pg_has_role(current_user, k.oid, 'member'))
         from pg_database d
         join pg_roles k on k.rolname in ('kept_members_' || d.oid, 'kept_tied_' || d.oid)
-        where d.datname = current_database()), true)),
+        where d.datname = current_database()
+          -- a worker of Citus has another number for the database than the roles are named by
+          and not exists (select from pg_extension where extname = 'citus')), true)),
       rolname,
+      exists (select from pg_extension where extname = 'citus'),
       pg_backend_pid()
     from pg_roles left join pg_namespace n on n.nspname = '{SCHEMA}'
     where rolname = current_user"""
@@ -256,7 +260,7 @@ def check_role(found: Sequence[Any], place: str) -> None:
 
     `found` is the row of ROLE_ASKED.
     """
-    bypasses, is_let_in, role, _ = found
+    bypasses, is_let_in, role, *_ = found
     if bypasses:
         raise NotAllowed(
             "This role bypasses row-level security, so it would see every project.",

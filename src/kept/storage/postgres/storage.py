@@ -24,11 +24,14 @@ from kept.journal import FIRST_PREV, Salt
 from kept.ports import Scrubbed, Stamp
 from kept.storage.postgres import schema
 from kept.storage.postgres.connection import (
+    HOLDS,
     READ_LIMIT_MS,
+    READS,
     RECONNECT_S,
     RETRY_S,
     SCHEMA,
     WRITE_LIMIT_MS,
+    WRITES,
     Asked,
     Connection,
     Database,
@@ -194,7 +197,7 @@ class PostgresStorage:
         is_checked = self._is_checked  # another thread may check meanwhile
         asked = [(head, None), *asked] if is_checked else [_CLOCK, _ROLE, (head, None), *asked, _CLOCK]
         try:
-            with self._transaction(reads=True, limits=limits, asked=asked) as (connection, found):
+            with self._transaction(level=READS, limits=limits, asked=asked) as (connection, found):
                 if not is_checked:
                     found = self._without_check(connection, found)
                     self._note_name(found[0])
@@ -274,7 +277,7 @@ class PostgresStorage:
 
     def _start(self, connection: Connection, pipeline: psycopg.Pipeline, limits: dict[str, str]) -> None:
         """End a transaction that has read, and begin one that writes."""
-        start(connection, pipeline, self._number, reads=False, limits=limits, is_open=True)
+        start(connection, pipeline, self._database.opening(self._number, WRITES, limits), is_open=True)
 
     @contextmanager
     def bookkeeping(self, *, passes_fence: bool = False) -> Iterator[PostgresBookkeeping | None]:
@@ -289,7 +292,7 @@ class PostgresStorage:
                 yield notes
             return
         asked = self._lock(waits=False)
-        with self._transaction(reads=False, limits=_NOTES, asked=asked) as (connection, found):
+        with self._transaction(level=WRITES, limits=_NOTES, asked=asked) as (connection, found):
             head = self._head_for_notes(next(iter(found[-1]), None), passes_fence)
             if head is None:
                 yield None
@@ -343,7 +346,7 @@ class PostgresStorage:
         lock = f"select pg_try_advisory_xact_lock({number:d}) from heads where space = {self._number:d}"
         end = time.monotonic() + wait_s
         while True:
-            with self._transaction(reads=False, limits={}, asked=[(lock, None)]) as (connection, [found]):
+            with self._transaction(level=HOLDS, limits={}, asked=[(lock, None)]) as (connection, [found]):
                 is_ours = found == [(True,)]
                 if is_ours or time.monotonic() >= end:
                     yield is_ours
@@ -368,7 +371,7 @@ class PostgresStorage:
             return Scrubbed()
 
     def describe(self) -> dict[str, Any]:
-        with self._transaction(reads=True, limits=_READER) as (connection, _):
+        with self._transaction(level=READS, limits=_READER) as (connection, _):
             sql = """
                 select sum(pg_column_size(m.*)), current_setting('server_version')
                 from memories m
@@ -413,11 +416,12 @@ class PostgresStorage:
         self._is_checked = bool(heads)
 
     def _without_check(self, connection: Connection, found: list[list[tuple[Any, ...]]]) -> list[list[tuple[Any, ...]]]:
-        """Check the role and measure the distance by the rows around; return those of the other statements."""
+        """Check the role, and measure the distance by the rows around; return those of the other statements."""
         [[(begun,)], [role], *rest, [(ended,)]] = found
         self._database.know_work((ended - begun) / 1_000_000)
         self._database.look_for_pooler(connection, role[-1])
         schema.check_role(role, self._database.place)
+        self._database.is_sharded = role[schema.IS_SHARDED]
         return rest
 
     def _name(self, first: Asked | None) -> list[tuple[Any, ...]]:
@@ -430,18 +434,19 @@ class PostgresStorage:
             _CLOCK,
             ("commit", None),
         ]
+        level = READS if first is None else WRITES
         try:
-            with self._transaction(reads=first is None, limits=_READER, asked=asked) as (connection, found):
+            with self._transaction(level=level, limits=_READER, asked=asked) as (connection, found):
                 return self._without_check(connection, found[:-1])[-1]
         except (NotAllowed, StorageError) as error:
             if isinstance(error.__cause__, errors.InsufficientPrivilege | errors.UndefinedTable):
-                with self._transaction(reads=True, limits=_READER, asked=[asked[1], asked[-1]]) as (_, found):
+                with self._transaction(level=READS, limits=_READER, asked=[asked[1], asked[-1]]) as (_, found):
                     schema.check_role(found[0][0], self._database.place)
             raise
 
     @contextmanager
     def _transaction(
-        self, *, reads: bool, limits: dict[str, str], asked: Sequence[Asked] = (), wait_s: float | None = None
+        self, *, level: str, limits: dict[str, str], asked: Sequence[Asked] = (), wait_s: float | None = None
     ) -> Iterator[tuple[Connection, list[list[tuple[Any, ...]]]]]:
         """Yield a transaction of this space; after rounds on their connection, unless that one is in use."""
         wait_s = self._write_wait_s if wait_s is None else wait_s
@@ -451,7 +456,7 @@ class PostgresStorage:
             rounds.connection = None
         try:
             begun = self._database.transaction(
-                self._number, reads=reads, limits=limits, asked=asked, wait_s=wait_s, on=on
+                self._number, level=level, limits=limits, asked=asked, wait_s=wait_s, on=on
             )
             with begun as found:
                 yield found
@@ -467,7 +472,7 @@ class PostgresStorage:
         self._ensure()
         asked = self._lock(waits=wait_s > 0)
         try:
-            with self._transaction(reads=False, limits=limits, asked=asked, wait_s=wait_s) as (connection, found):
+            with self._transaction(level=WRITES, limits=limits, asked=asked, wait_s=wait_s) as (connection, found):
                 row = next(iter(found[-1]), None)
                 if row is None:
                     raise self._busy(wait_s)
