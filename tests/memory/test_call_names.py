@@ -74,16 +74,16 @@ def test_a_reason_has_the_words_as_the_prompt_has_them() -> None:
     assert one.reason(prompt) == said
 
 
-def test_a_memory_that_is_told_for_a_file_at_hand_says_so_and_not_that_it_fits() -> None:
+def test_a_memory_that_is_told_for_a_file_at_hand_says_so() -> None:
     with kept.open(":memory:") as memory:
         memory.remember("The VAT is rounded per line, half up.", kind="decision", files=["src/billing/vat.py"])
         for number in range(30):
             memory.remember(f"The worker number {number} mirrors region {number}.")
         heard = listener("UserPromptSubmit", "src/billing/vat.py")
-        assert memory.deliveries.for_prompt("What is the weather like in Lisbon?", heard)
+        assert memory.deliveries.for_prompt("Customers say that the export of last week shows another rounding", heard)
         (given,) = memory.look().receipts("s1")
         (entry,) = next(one for one in given.sections if one["name"] == "retrieval")["entries"]
-        assert entry["reason"] == "its file src/billing/vat.py is at hand"
+        assert entry["reason"] == "matches rounding; its file src/billing/vat.py is at hand"
 
 
 def test_a_memory_that_fits_by_its_words_names_them_alone() -> None:

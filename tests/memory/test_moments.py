@@ -189,6 +189,12 @@ def test_memories_about_the_files_at_hand_come_with_an_order_that_does_not_name_
     assert prompt(memory, "thank you", session="s-2", files=("src/parser.py",)) == ""
 
 
+def test_a_prompt_about_something_else_gets_no_line_about_the_files_at_hand(memory: kept.Kept) -> None:
+    memory.remember("Parsing in the worker is bounded to 4 MB on purpose", kind="warning", files=["src/parser.py"])
+    assert prompt(memory, "What is the weather like in the Azores?", files=("src/parser.py",)) == ""
+    assert "4 MB" in prompt(memory, "Why is the worker slow?", session="s-2", files=("src/parser.py",))
+
+
 def test_a_prompt_gets_at_most_as_many_lines_as_the_setting_says(tmp_path: Path) -> None:
     for lines in (0, 1, 2):
         with kept.open(tmp_path / f"{lines}.db", settings=kept.Settings(prompt_lines=lines)) as memory:

@@ -74,7 +74,14 @@ def _sure_hits(recalled: Recalled, floor: float) -> list[Hit]:
 
 
 def _is_sure(hit: Hit, floor: float) -> bool:
-    return (hit.confidence or 0.0) >= SURER * floor and is_worth_telling(hit.memory)
+    """Return True if a hit is told without being asked for.
+
+    Its file alone is no reason: files of the last tool calls are at hand at every prompt. If the prompt orders work,
+    memories about them are told all the same (`material`).
+    """
+    confidence = hit.confidence or 0.0
+    is_only_at_hand = confidence == AT_HAND and not _telling_words(hit)
+    return confidence >= SURER * floor and not is_only_at_hand and is_worth_telling(hit.memory)
 
 
 def _replaces(newer: Hit, older: Hit) -> bool:
