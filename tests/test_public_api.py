@@ -56,6 +56,7 @@ NAMESPACES = {
         "matching",
         "merge",
         "move",
+        "moved_away",
         "pack_sessions",
         "replay",
         "restore",

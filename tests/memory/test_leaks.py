@@ -228,6 +228,7 @@ NO_DOORS = {
     "store.export_to",  # the same lines, in a file
     "store.merge",
     "store.move",
+    "store.moved_away",
     "store.import_",
     "vectors.check",
     "vectors.limits",

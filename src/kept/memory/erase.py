@@ -21,11 +21,12 @@ import msgspec
 from msgspec import Struct, field
 
 from kept import journal, text
-from kept.errors import Busy, KeptError, MovedAway, NotAllowed, NotFound, StorageError
+from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
 from kept.memory import guards, memory_md, views
 from kept.memory.context import BATCH, ERASING, SHARED, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.findings import MESSAGE_REF, find_message
 from kept.memory.library import write_items_json
+from kept.memory.moved import moved_away
 from kept.memory.promotion import FROM_UID
 from kept.memory.session_summary import unlabelled
 from kept.memory.sessions import Session
@@ -50,7 +51,7 @@ from kept.model import (
 from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
 from kept.projects.files import remove_drafts, rewrite_mirror, shown, write_session_index
 from kept.storage import scrub
-from kept.storage.shared import MOST, MOVED, check_fence, pages_of
+from kept.storage.shared import MOST, pages_of
 from kept.writing.admit import DELIBERATE
 from kept.writing.passages import SAID, Buried, Passages, Traces, buried_names, count_words, in_strings
 
@@ -144,20 +145,6 @@ def moved_from_here(context: Context) -> list[str]:
     if context.spaces.is_where_the_home_points():
         raise error
     return [f"This is the old copy, and the other one still holds it: {error.message}"]
-
-
-def moved_away(context: Context) -> MovedAway | None:
-    """Return the error that a write gets where the project was before a move; None where it is."""
-    storage = context.spaces.project()
-    if storage is None:
-        return None
-    with storage.reading() as reader:
-        notes = reader.file_notes(MOVED)
-    try:
-        check_fence(storage.space, notes)
-    except MovedAway as error:
-        return error
-    return None
 
 
 def preview(context: Context, targets: Iterable[Erasable]) -> dict[str, int]:

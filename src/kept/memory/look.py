@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept import ids, text
-from kept.errors import InvalidInput, MovedAway, NotFound
+from kept.errors import InvalidInput, NotFound
 from kept.freshness import Standing
 from kept.memory import brief, erase, judging, read, undo
 from kept.memory.context import Context, Events, Memories, Ref, by_ref
@@ -276,10 +276,6 @@ class Look:
     def moved_from_here(self) -> list[str]:
         """Return a sentence if this is the old copy of a moved project. Raises MovedAway if the home points here."""
         return erase.moved_from_here(self._context)
-
-    def moved_away(self) -> MovedAway | None:
-        """Return the error that a write gets where the project was before a move; None where it is."""
-        return erase.moved_away(self._context)
 
     # Questions that are not noted
 

@@ -8,13 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kept.memory import verbs
+from kept.memory import moved, verbs
 from kept.memory.context import Context, Memories, Ref
 from kept.memory.verbs import perform
 from kept.model import Alias, Allowance, AnyRef, Draft, Memory, Pause, Recalled, Receipt, Tier, as_refs, several
 from kept.settings import Settings
 
 if TYPE_CHECKING:
+    from kept.errors import MovedAway
     from kept.memory.bringing import ImportReport
     from kept.memory.files import ViewStatus
     from kept.memory.host_notes import HostState
@@ -320,6 +321,10 @@ class Store(Namespace):
         """
         asked = verbs.upkeep.RestoreBackup(source=str(source), overwrite_newer=overwrite_newer)
         return perform(self._context, verbs.upkeep.RESTORE_BACKUP, asked)
+
+    def moved_away(self) -> "MovedAway | None":
+        """Return the error that a write gets where the project was before a move; None where it is."""
+        return moved.moved_away(self._context)
 
     def export(self, *, archived: bool = False) -> Iterator[Memory]:
         """Return every live memory, oldest first, the project's before global ones; with `archived`, also the archive.

@@ -73,7 +73,7 @@ def _outdated(memory: Kept, stores: Sequence[FileCheck]) -> list[str]:
 def _moved(memory: Kept, invocation: Invocation) -> list[Line]:
     """Return a line that says where the project is, if it was moved and this home still looks at the old place."""
     with suppress(KeptError):
-        if (moved := memory.look().moved_away()) is not None:
+        if (moved := memory.store.moved_away()) is not None:
             waits = "Conversations wait here until then."
             return [(Bad("    problem: "), f"{invocation.named(moved)} {FOLLOW} {waits}")]
     return []

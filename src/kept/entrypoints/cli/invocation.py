@@ -148,7 +148,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
         """Say at the end that the answer came from where the project was before a move, unless an error says so."""
         command = click.get_current_context(silent=True)
         with suppress(KeptError):
-            moved = memory.look().moved_away()
+            moved = memory.store.moved_away()
             if moved is not None and command is not None:
                 note = f"Note: {self.named(moved)} This is the old copy. {FOLLOW}"
                 command.call_on_close(lambda: None if sys.exc_info()[0] else self.tell(note))
