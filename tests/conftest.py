@@ -32,7 +32,7 @@ def pytest_configure() -> None:
         os.environ.update(dict.fromkeys(CHOSEN, str(MEMORY)))
         tempfile.tempdir = str(MEMORY)
     busy = [hypothesis.HealthCheck.too_slow]  # it measures by the clock, and others may use this machine
-    hypothesis.settings.register_profile("kept", max_examples=1_000 if IS_LONG else 100, suppress_health_check=busy)
+    hypothesis.settings.register_profile("kept", max_examples=1_000 if IS_LONG else 60, suppress_health_check=busy)
     hypothesis.settings.load_profile("kept")
 
 

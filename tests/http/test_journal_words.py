@@ -1,6 +1,7 @@
 """Every action that the journal can hold has words on the page."""
 
 import ast
+import re
 from pathlib import Path
 
 import kept
@@ -12,6 +13,7 @@ from kept.model import Actor
 
 SOURCE = Path(kept.__file__).parent
 WRITES = frozenset(("add", "put", "put_many", "remove", "erase"))  # of a transaction, with the action at the end
+_MAY_WRITE = re.compile(rf"\b(?:tx|transaction)\.(?:{'|'.join(WRITES)})\(")  # parsing every file takes seconds
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:
@@ -34,7 +36,10 @@ def actions() -> set[str]:
     """Return the actions that transactions are given by name in the source."""
     found: set[str] = set()
     for path in SOURCE.rglob("*.py"):
-        tree = ast.parse(path.read_text("utf-8"))
+        source = path.read_text("utf-8")
+        if not _MAY_WRITE.search(source):
+            continue
+        tree = ast.parse(source)
         named = _constants(tree)
         for call in filter(_is_write, ast.walk(tree)):
             assert isinstance(call, ast.Call)
@@ -47,8 +52,9 @@ def actions() -> set[str]:
 
 
 def test_every_action_of_the_journal_has_words() -> None:
-    assert len(actions()) > 20
-    assert {one for one in actions() if one not in words.PAST} == set()
+    found = actions()
+    assert len(found) > 20
+    assert found - words.PAST.keys() == set()
 
 
 def test_a_line_of_a_guard_names_its_memory_and_says_if_it_began_or_ended() -> None:

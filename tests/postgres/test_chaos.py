@@ -14,9 +14,9 @@ from tests.postgres.server import superuser_url
     [
         ("writers", "--writers", "4", "--seconds", "3", "--longest-wait-s", "10"),
         ("kills", "--kills", "2"),
-        ("standby", "--seconds", "1"),
+        pytest.param(("standby", "--seconds", "1"), marks=pytest.mark.slow),  # a second server, and copies of it
     ],
-    ids=lambda scene: scene[0],
+    ids=("writers", "kills", "standby"),
 )
 def test_scene(scene: tuple[str, ...]) -> None:
     """B14, B21: no acknowledged write is lost or doubled; with a local commit the standby does lose some."""
