@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.cli.manage import UPKEEP_DONE
+from kept.memory.upkeep import StepAction
 from tests.cli.shell import Shell
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -85,6 +88,19 @@ def test_upkeep_says_what_it_would_do(shell: Shell, tmp_path: Path) -> None:
     done = shell("upkeep")
     assert done == planned.replace("would be", "is").replace("would count", "counts")
     assert "nothing to do" in shell("upkeep")
+
+
+def test_upkeep_has_words_for_everything_that_it_does() -> None:
+    steps = {action for part in get_args(StepAction) for action in get_args(part)}
+    assert steps == set(UPKEEP_DONE)
+
+
+def test_upkeep_says_which_silent_sessions_it_finished(shell: Shell) -> None:
+    shell("session", "append", "friday", "user", "From now on use pnpm.")
+    shell.clock.advance(days=2)
+    assert "Session friday would be finished: nothing was said for" in shell("upkeep", "--dry-run")
+    assert "Session friday is finished: nothing was said for" in shell("upkeep")
+    assert "friday" not in shell("upkeep")
 
 
 def test_a_message_and_a_session_can_be_erased(shell: Shell, tmp_path: Path) -> None:

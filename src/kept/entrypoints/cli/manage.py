@@ -1,5 +1,6 @@
 """Aliases, secrets, pauses and upkeep: `kept alias`, `secrets`, `pause`, `resume` and `upkeep`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,16 +10,20 @@ from kept.entrypoints.cli.derived import given_text, options_of, request_of
 from kept.entrypoints.cli.frame import command, group, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import bracketed, memories
+from kept.memory.upkeep import StepAction
 from kept.memory.verbs.switches import ADD_ALIAS, ALLOW, LIST_ALIASES, PAUSE, REMOVE_ALIAS, RESUME
 from kept.memory.verbs.upkeep import SCAN, UPKEEP
 
-_UPKEEP_DONE = {
+# The words for each step: made, and in a dry run.
+UPKEEP_DONE: Mapping[StepAction, tuple[str, str]] = {
     "confirm": ("is confirmed", "would be confirmed"),
     "penalise": ("counts for less", "would count for less"),
     "expire": ("is archived", "would be archived"),
     "evict": ("is archived", "would be archived"),
+    "finish": ("is finished", "would be finished"),
     "pack": ("is packed", "would be packed"),
 }
+OF_SESSIONS: tuple[StepAction, ...] = ("finish", "pack")
 
 
 @group
@@ -143,8 +148,8 @@ def upkeep_command(invocation: Invocation, **given: Any) -> None:
         done = memory.perform(UPKEEP, asked)
     lines: list[Line] = [
         (
-            Strong(one.ref if one.action == "pack" else f"[id:{one.ref}]"),
-            f" {_UPKEEP_DONE[one.action][asked.dry_run]}: {one.reason}.",
+            Strong(f"Session {one.ref}" if one.action in OF_SESSIONS else bracketed(one.ref)),
+            f" {UPKEEP_DONE[one.action][asked.dry_run]}: {one.reason}.",
         )
         for one in done.done
     ]
