@@ -178,6 +178,23 @@ def test_every_option_of_a_review_has_a_key_of_its_own() -> None:
     assert keys["s"] == "supersede"
 
 
+def test_the_key_of_a_memory_is_a_letter_that_nobody_takes_for_a_ref() -> None:
+    refs = [f"id:{number}" for number in range(1, 51)]
+    keys = keys_of(["none", "id:1", "id:23", "id:g3", *refs[4:]])
+    assert [*keys][:4] == ["n", "a", "b", "c"]
+    assert all(len(key) == 1 and key.isalpha() for key in keys)
+    assert len(keys) == 50, "each has a key of its own"
+
+
+def test_a_digit_at_the_question_which_memory_is_meant_picks_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["2", "3", "b"])
+    monkeypatch.setattr("click.getchar", lambda: next(typed))
+    assert _pick_at_terminal("Which one do you mean?", ["none", "id:1", "id:23"]) == "id:23"
+    assert "[n] none  [a] id:1  [b] id:23" in capsys.readouterr().err
+
+
 def test_a_review_is_walked_through_with_single_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     typed = iter(["?", "K", "\r", "\x1b"])
     monkeypatch.setattr("click.getchar", lambda: next(typed))

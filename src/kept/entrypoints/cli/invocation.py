@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import shutil
+import string
 import sys
 import textwrap
 import traceback
@@ -28,6 +29,7 @@ from msgspec.structs import replace
 import kept
 from kept import text
 from kept.errors import InvalidInput, KeptError, MovedAway, NotAllowed
+from kept.ids import is_ref
 from kept.memory import Kept, database, opening
 from kept.memory.views import SyncReport
 from kept.model import Actor, Role
@@ -204,7 +206,9 @@ class Invocation(Struct, frozen=True, kw_only=True):
             raise NotAllowed(
                 f"This needs confirmation: {question}", hint="Add --yes to confirm, or run the command in a terminal."
             )
-        if not ask(text.visible(question, keep_newlines=False)):
+        with _interrupting():
+            agreed = ask(text.visible(question, keep_newlines=False))
+        if not agreed:
             raise NotAllowed("The answer was no. Nothing was changed.")
         return True
 
@@ -224,7 +228,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     def pick(self, question: str, options: Sequence[str]) -> str:
         """Which of the options a person picks; Enter picks the first one. Only where `can_pick`."""
-        return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
+        with _interrupting():
+            return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
 
     def answer(self, document: object, lines: Iterable[Line], *, as_is: bool = False) -> None:
         """Print the result: as one JSON document with --json, else as lines; on a terminal that is too small for them,
@@ -410,6 +415,17 @@ def _styled(part: str) -> str:
     return _safe(part) if style is None else click.style(_safe(part), **style)
 
 
+@contextmanager
+def _interrupting() -> Iterator[None]:
+    """Raise an answer of Ctrl-C as a KeyboardInterrupt. Click's Abort is a RuntimeError, which the code that asks may
+    take for a failure in its own work.
+    """
+    try:
+        yield
+    except click.Abort:
+        raise KeyboardInterrupt from None
+
+
 def _ask_at_terminal(question: str) -> bool:
     asked = "\n".join(question_rows(question, _width(sys.stderr) or 80)) + " [y/N]"
     while (answer := click.prompt(asked, default="", show_default=False, err=True).strip().lower()) not in _ANSWERS:
@@ -424,11 +440,15 @@ def question_rows(question: str, columns: int) -> list[str]:
 
 
 def keys_of(options: Sequence[str]) -> dict[str, str]:
-    """A key for each option: its first letter that no option before it has."""
+    """A key for each option: its first letter that no option before it has; of a ref, the next letter that is free.
+
+    A key is never a digit: it would look like a ref.
+    """
     keys: dict[str, str] = {}
     for option in options:
-        letters = ["?"] if option == HELP else [letter for letter in option.lower() if letter.isalpha()]
-        keys[next((letter for letter in letters if letter not in keys), str(len(keys) + 1))] = option
+        own = [] if is_ref(option.removeprefix("id:")) else [letter for letter in option.lower() if letter.isalpha()]
+        letters = ["?"] if option == HELP else [*own, *string.ascii_letters]
+        keys[next(letter for letter in letters if letter not in keys)] = option
     return keys
 
 
@@ -451,7 +471,7 @@ def _option_of(key: str, keys: Mapping[str, str], options: Sequence[str]) -> str
         raise click.Abort
     if key in ("\r", "\n"):
         return options[0]
-    return LATER if key == " " and LATER in options else keys.get(key.lower())
+    return LATER if key == " " and LATER in options else keys.get(key, keys.get(key.lower()))
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -30,9 +30,10 @@ def slash_command(invocation: Invocation, *, line: tuple[str, ...], yes: bool) -
     def choose(question: str, memories: Sequence[Memory]) -> str | None:
         for memory in memories:
             invocation.tell(*memory_lines(memory, invocation.clock()))
-        picked = invocation.pick(question, [NONE_OF_THEM, *(memory.ref for memory in memories)])
+        refs = {f"id:{memory.ref}": memory.ref for memory in memories}
+        picked = invocation.pick(question, [NONE_OF_THEM, *refs])
         declined.append(picked == NONE_OF_THEM)
-        return None if picked == NONE_OF_THEM else picked
+        return refs.get(picked)
 
     declined: list[bool] = []
 
