@@ -90,6 +90,16 @@ def test_upkeep_says_what_it_would_do(shell: Shell, tmp_path: Path) -> None:
     assert "nothing to do" in shell("upkeep")
 
 
+def test_the_input_of_a_tool_call_is_pairs_or_json(shell: Shell) -> None:
+    shell("session", "append", "s1", "tool_call", "--name", "ls", "--input", '{"path": "."}')
+    shell("session", "append", "s1", "tool_call", "--name", "ls", "--input", "path=src")
+    said = shell.json("session", "messages", "s1")["messages"]
+    assert [message["input"] for message in said] == [{"path": "."}, {"path": "src"}]
+    wrong = shell.fails("session", "append", "s1", "tool_call", "--name", "ls", "--input", "{path}", code=2)
+    assert "is not an object of JSON" in wrong
+    assert "--input NAME=VALUE" in shell("session", "append", "--help")
+
+
 def test_upkeep_has_words_for_everything_that_it_does() -> None:
     steps = {action for part in get_args(StepAction) for action in get_args(part)}
     assert steps == set(UPKEEP_DONE)

@@ -13,7 +13,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.derived import empty_answer, options_of, request_of
 from kept.entrypoints.cli.frame import group, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
@@ -68,7 +68,8 @@ def list_sessions(invocation: Invocation, **given: Any) -> None:
     if len(sessions) > len(page):
         lines.append(f"More: kept session list --after {page[-1].name}")
     if not found:
-        lines.append("There are no sessions here yet. `kept import claude-code` imports some.")
+        nothing = "There are no sessions here yet. `kept import claude-code` imports some."
+        lines.append(empty_answer(LIST_SESSIONS, asked, "session", nothing, besides=("limit",)))
     documents = [{**msgspec.to_builtins(session), "messages": len(said)} for session, said in found]
     invocation.answer({"sessions": documents}, lines)
 
