@@ -69,4 +69,4 @@ def _ending_at_an_interrupt() -> Iterator[None]:
 @command
 def protocol_command(invocation: Invocation) -> None:
     """Agents that use `kept mcp` are told automatically. For any other agent, put this text into its system prompt."""
-    invocation.answer({"protocol": PROTOCOL}, PROTOCOL.split("\n"), as_is=True)
+    invocation.answer({"protocol": PROTOCOL}, PROTOCOL.split("\n"))

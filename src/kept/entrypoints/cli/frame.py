@@ -175,7 +175,7 @@ def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 def show_help(ctx: click.Context) -> None:
     """Answer with the help of this command, and stop."""
     page = ctx.get_help()
-    find_invocation(ctx).answer({"help": page}, page.split("\n"))
+    find_invocation(ctx).answer({"help": page}, page.split("\n"), as_is=True)  # wrapped already, but for examples
     ctx.exit()
 
 

@@ -46,7 +46,7 @@ HELP = "help"  # the option of the question mark
 _ANSWERS = {"": False, "n": False, "no": False, "y": True, "yes": True}
 _EMOJI_STYLE = "\ufe0f"
 _CODE = re.compile(r"(\S*`[^`\n]+`\S*\s*)")
-_TIED = "\ue000"  # in place of a space at which a line must not break
+_TIED = "\ue000"  # in place of a space at which a line must not break: of a command, of an option with its key
 
 Ask = Callable[[str], bool]
 Pick = Callable[[str, Sequence[str]], str]
@@ -54,6 +54,10 @@ Pick = Callable[[str, Sequence[str]], str]
 
 class Strong(str):
     """Text to be shown bold."""
+
+
+class Command(Strong):
+    """A command line to copy: bold, and without a line break in it."""
 
 
 class Dim(str):
@@ -87,6 +91,7 @@ class Good(str):
 # Colours are for terminals only; every line says the same without them.
 _STYLES: Mapping[type[str], Mapping[str, Any]] = {
     Strong: {"bold": True},
+    Command: {"bold": True},
     Dim: {"dim": True},
     Label: {"dim": True},
     Marked: {"bold": True, "fg": "yellow"},
@@ -305,8 +310,9 @@ def _columns_of(character: str) -> int:
 def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     """Break a line at words, so that none is wider than the terminal; the rest is indented like its beginning.
 
-    Measured as it is shown: escaped, and in columns. A command between backticks stays on one row, so that it can be
-    copied. A word or a command that is wider than a row is broken.
+    Measured as it is shown: escaped, and in columns. Things to copy have no line break in them: a Command, text between
+    backticks, and a word with a slash, which is a path or a URL. A terminal wraps those that are wider than a row, and
+    copies them whole. Any other word that is wider is broken. The styles of the parts change no line break.
     """
     if not width:
         return [tuple(parts)]
@@ -315,17 +321,28 @@ def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     if columns(plain) <= width:
         return [tuple(safe)]
     margin = _margin(safe, plain, width)
-    indent = len(margin)
-    lines: list[list[str]] = [[]]
-    used = 0
-    for part, piece in _pieces(safe, width - indent):
-        if used > indent and used + columns(piece.rstrip()) > width:
-            lines[-1][-1] = type(lines[-1][-1])(lines[-1][-1].rstrip())  # a space at the edge would wrap by itself
-            lines.append([margin])
-            used = indent
-        lines[-1].append(type(part)(piece))
-        used += columns(piece)
-    return [tuple(line) for line in lines]
+    tied = "".join(part.replace(" ", _TIED) if isinstance(part, Command) else part for part in safe)
+    rows: list[tuple[int, int]] = []
+    start = end = used = 0
+    for piece in _pieces(tied, width - len(margin)):
+        if used > len(margin) and used + columns(piece.rstrip()) > width:
+            rows.append((start, end))
+            start, used = end, len(margin)
+        end, used = end + len(piece), used + columns(piece)
+    first, *others = [*rows, (start, end)]
+    return [_slice(safe, *first), *((margin, *_slice(safe, *row)) for row in others)]
+
+
+def _slice(parts: Sequence[str], start: int, end: int) -> tuple[str, ...]:
+    """Return the parts of a row, without the spaces at its end: a space at the edge would wrap as a row."""
+    end = start + len("".join(parts)[start:end].rstrip())
+    row: list[str] = []
+    at = 0
+    for part in parts:
+        if cut := part[max(0, start - at) : max(0, end - at)]:
+            row.append(type(part)(cut))
+        at += len(part)
+    return tuple(row)
 
 
 def _margin(parts: Sequence[str], plain: str, width: int) -> str:
@@ -338,25 +355,27 @@ def _margin(parts: Sequence[str], plain: str, width: int) -> str:
     return "".join("│" if character == "│" else " " for character in plain[:indent].ljust(indent))
 
 
-def _pieces(parts: Sequence[str], most: int) -> Iterator[tuple[str, str]]:
-    """Yield each word with the part that it is from; a word that no row holds comes in pieces."""
-    for part in parts:
-        for word in _words(part, most):
-            piece, used = "", 0
-            for character in word if columns(word.rstrip()) > most else ():
-                own = _columns_of(character)
-                if own and used + own > most:
-                    yield part, piece
-                    piece, used = "", 0
-                piece, used = piece + character, used + own
-            yield part, piece or word
+def _pieces(line: str, most: int) -> Iterator[str]:
+    """Yield each word with the space behind it; one that no row holds comes in pieces, if it is nothing to copy."""
+    for word in _words(line):
+        shown = word.rstrip()
+        if columns(shown) <= most or "/" in shown or _TIED in shown or _CODE.fullmatch(word):
+            yield word
+            continue
+        piece, used = "", 0
+        for character in word:
+            own = _columns_of(character)
+            if own and used + own > most:
+                yield piece
+                piece, used = "", 0
+            piece, used = piece + character, used + own
+        yield piece
 
 
-def _words(part: str, most: int) -> Iterator[str]:
-    """Yield each word with the space behind it; text between backticks is one word where a row holds it."""
-    for piece in _CODE.split(part):
-        whole = _CODE.fullmatch(piece) and columns(piece.rstrip()) <= most
-        yield from [piece] if whole else re.split(r"(?<=\s)(?=\S)", piece)
+def _words(line: str) -> Iterator[str]:
+    """Yield each word with the space behind it; text between backticks is one word."""
+    for piece in filter(None, _CODE.split(line)):
+        yield from [piece] if _CODE.fullmatch(piece) else re.split(r"(?<=\s)(?=\S)", piece)
 
 
 def can_page() -> bool:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from kept.entrypoints.cli.frame import command, root
 from kept.entrypoints.cli.install import found_here, surroundings, titles
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import Command, Dim, Invocation, Line, Strong
 from kept.errors import KeptError
 from kept.settings import Settings
 
@@ -173,7 +173,13 @@ def _walk(
         command = step.command.replace(SCRATCH, str(folder))
         code, output = _run(command, step.project, folder, invocation)
         seen.append({"say": step.say, "command": f"kept {command}", "exit_code": code, "output": output})
-        _say(invocation, step.say, (Dim(f"{step.project} "), Strong(f"$ kept {command}")), *output.splitlines(), "")
+        _say(
+            invocation,
+            step.say,
+            (Dim(f"{step.project} "), Strong("$ "), Command(f"kept {command}")),
+            *output.splitlines(),
+            "",
+        )
         if is_paced and step is not steps[-1]:
             click.echo("Press a key to continue, Ctrl-C to stop …", err=True)
             click.getchar()  # click.pause would take a Ctrl-C for a key
