@@ -8,7 +8,8 @@ import pytest
 
 import kept
 from kept.distribution import install_line
-from kept.entrypoints.cli.invocation import Dim, Strong, _pick_at_terminal, keys_of, wrapped
+from kept.entrypoints.cli.invocation import Command, Dim, Marked, Strong, _pick_at_terminal, keys_of, wrapped
+from kept.entrypoints.cli.wording import marked_parts
 from tests.cli.shell import Shell
 
 
@@ -166,8 +167,39 @@ def test_a_command_between_backticks_stays_on_one_row() -> None:
     line = "Memories stay in /home/ann/.local/share/kept now. (`kept uninstall --data`) deletes them."
     for width in (40, 60, 70):
         assert any("(`kept uninstall --data`)" in "".join(parts) for parts in wrapped((line,), width))
-    narrow = ["".join(parts) for parts in wrapped(("`kept uninstall --data`",), 12)]
-    assert narrow == ["`kept", "uninstall", "--data`"], "unless no row holds it"
+    narrow = ["".join(parts) for parts in wrapped(("Run `kept uninstall --data`",), 12)]
+    assert narrow == ["Run", "`kept uninstall --data`"], "the terminal wraps it, and copies it whole"
+
+
+def test_a_path_a_url_and_a_command_have_no_line_break_that_would_be_copied() -> None:
+    path, url = "/home/ann/.local/share/kept/projects/shop-7626406c/kept.db", "https://example.org/" + "a" * 80
+    line = ("The previous store was kept as ", Strong(path), ". See ", url, ".")
+    assert ["".join(parts) for parts in wrapped(line, 40)] == [
+        "The previous store was kept as",
+        f"{path}.",
+        "See",
+        f"{url}.",
+    ]
+    command = Command("kept review --apply keep:55 --apply keep:70 --apply keep:71")
+    assert ["".join(parts) for parts in wrapped(("This does it: ", command), 40)] == ["This does it:", command]
+
+
+@pytest.mark.parametrize("width", [20, 30, 60, 80])
+def test_a_marked_word_changes_no_line_break(width: int) -> None:
+    text = "Noted. The mailer in src/mail/send.py uses the zebrafish queue, データベースの移行は毎週火曜日です"
+    for marks in (["mail"], ["ベース"], ["queue", "send"], ["e"]):
+        marked = wrapped(("    ", *marked_parts(text, marks)), width)
+        assert ["".join(row) for row in marked] == ["".join(row) for row in wrapped(("    ", text), width)]
+        assert any(isinstance(part, Marked) for row in marked for part in row)
+
+
+def test_a_review_reaches_what_was_imported_from_a_file_of_unknown_trust(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").write_text("# Conventions\n- Use tabs in Makefiles, spaces elsewhere.\n")
+    assert "`kept review` goes through candidates" in shell("import", "agents-md", str(tmp_path / "CLAUDE.md"))
+    assert shell.json("show", "1")["trust"] == "unknown"
+    assert "candidate: it was imported, and nobody has confirmed it yet" in shell("review", "--list")
+    shell("review", "--apply", "keep:1")
+    assert shell.json("show", "1")["status"] == "confirmed"
 
 
 def test_every_option_of_a_review_has_a_key_of_its_own() -> None:
