@@ -180,6 +180,15 @@ def test_reasons_are_words_as_they_are_written_and_none_that_only_holds_a_senten
     assert "    matches importer, retry\n" in asked("recall", "how", "often", "does", "the", "importer", "retry?")
 
 
+def test_reasons_name_words_of_files_and_tags_as_they_are_written(shell: Shell) -> None:
+    """The stem of "charge" is charg, and it stands only in the path."""
+    shell("remember", "Prices are integers in cents", "--tag", "payments", "--file", "src/payments/charge.py")
+    shell("alias", "add", "payments", "charge")
+    said = shell("recall", "payments")
+    assert "charge.py (alias of payments)" in said
+    assert "charg " not in said
+
+
 def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None:
     shell("remember", "Deploy the billing service with make ship")
     assert "No text was given to a session 's-1'." in shell("why", "--session", "s-1")

@@ -24,7 +24,7 @@ from kept.entrypoints.cli.wording import (
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.verbs.recall import RECALL, Recall
-from kept.model import Hit, Memory, Miss, Recalled
+from kept.model import Hit, Memory, Miss, Recalled, texts_of
 
 SHOWN_OF_A_MISS = 100  # characters
 SHOWN_WORDS = 6
@@ -142,7 +142,7 @@ def _reasons(hit: Hit, query: str) -> str:
             reasons.append(text.as_written(word, query))
         else:
             how, _, of = reason.rpartition(" ")
-            reasons.append(f"{text.as_written(word, hit.memory.content)} ({how} {text.as_written(of, query)})")
+            reasons.append(f"{text.as_written(word, *texts_of(hit.memory))} ({how} {text.as_written(of, query)})")
     if not reasons:
         return "similar in meaning" if hit.parts.get("vectors") else ""
     return f"matches {', '.join(dict.fromkeys(reasons))}"
