@@ -174,6 +174,14 @@ def test_what_is_no_decision_is_refused(old: Shell, arguments: list[str], given:
     assert len(old.json("review")["findings"]) == 2
 
 
+def test_a_proposal_says_who_decides_about_it(shell: Shell) -> None:
+    said = shell("propose", "Write tests first", "--kind", "convention")
+    assert said.splitlines() == [
+        "Kept: [id:1] (convention).",
+        "`kept review --reason global` asks whether all projects get it.",
+    ]
+
+
 def test_status_mentions_what_agents_propose_for_all_projects(shell: Shell) -> None:
     shell("remember", "Prefers short answers", "--kind", "preference", "--tag", "proposed-global")
     assert "1 memory proposed for all projects. `kept review --reason global` asks you." in shell("status")

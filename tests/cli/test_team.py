@@ -83,6 +83,12 @@ def shell(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
     return shell
 
 
+@pytest.mark.parametrize("verb", ["share", "unshare"])
+def test_sharing_needs_to_know_which_memories(shell: Shell, verb: str) -> None:
+    shell("remember", "Harbor is staging")
+    assert f"Name the memories: kept team {verb} REF..." in shell.fails("team", verb, code=2)
+
+
 def test_the_block_is_written_reported_and_gone_after_uninstall(shell: Shell) -> None:
     file = shell.folder / "shop" / "AGENTS.md"
     before = b"# Shop\r\n\r\nRules of the shop."

@@ -155,10 +155,8 @@ def _option(argument: Argument, also: str, complete: Completion | None) -> Decor
         return _flag(argument, spellings)
     is_multiple = argument.is_several or argument.form == "object"
     about = _values(argument, complete)
-    if argument.form == "object":
-        about["metavar"] = "NAME=VALUE"
-    elif not argument.choices:
-        about["metavar"] = argument.metavar or argument.singular.upper()
+    if not argument.choices:
+        about["metavar"] = _metavar(argument)
     if argument.default is not None and not is_multiple:
         about |= {"default": str(argument.default), "show_default": bool(argument.default)}
     callback = CALLBACKS.get(argument.form)
@@ -171,6 +169,12 @@ def _option(argument: Argument, also: str, complete: Completion | None) -> Decor
         help=_help(argument, is_multiple=is_multiple),
         **about,
     )
+
+
+def _metavar(argument: Argument) -> str:
+    if argument.form == "object":
+        return argument.metavar if "=" in argument.metavar else "NAME=VALUE"
+    return argument.metavar or argument.singular.upper()
 
 
 def _help(argument: Argument, *, is_multiple: bool) -> str:

@@ -150,8 +150,11 @@ def write_brain(invocation: Invocation, **given: Any) -> None:
 def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path) -> None:
     """Merge two versions of a MEMORY.md for git, line by line; the result replaces OURS.
 
-    Set it up with `git config merge.kept.driver "PYTHONPATH= $(command -v kept) files merge-driver %O %A %B"` and a
-    line `MEMORY.md merge=kept` in .gitattributes. Where both sides changed a line, both stay.
+    Where both sides changed a line, both stay. A line `MEMORY.md merge=kept` in .gitattributes and this command set it
+    up.
+
+    \b
+    git config merge.kept.driver "PYTHONPATH= $(command -v kept) files merge-driver %O %A %B"
     """
     try:
         texts = [path.read_bytes().decode() for path in (base, ours, theirs)]

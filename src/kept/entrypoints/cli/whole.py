@@ -51,6 +51,8 @@ _SENTENCES: Mapping[str, Callable[[Any, Any], Line]] = {
         else "Global memory is empty already. Nothing was changed."
     ),
 }
+# A sentence below the answer of a verb that changed something.
+_NEXT: Mapping[str, str] = {"propose": "`kept review --reason global` asks whether all projects get it."}
 # Arguments that a call from elsewhere may leave out together, and a person who types means one of.
 _TEXTS: Mapping[str, Mapping[str, Any]] = {"session.append": {"content": "", "input": None, "name": None}}
 _GUARDED: Mapping[str, str] = {
@@ -104,7 +106,13 @@ def _lines(verb: AnyVerb, asked: Any, answer: Any, invocation: Invocation) -> li
     found = [line for one in _members(answer) for line in _member_lines(one, invocation)]
     if not found and verb.name in _EMPTY:
         return [empty_answer(verb, asked, *_EMPTY[verb.name])]
-    return found or [*answer_lines(answer)]
+    return found or [*answer_lines(answer), *_next_lines(verb, answer)]
+
+
+def _next_lines(verb: AnyVerb, answer: Any) -> list[str]:
+    """Return the sentence below an answer, if something was stored."""
+    is_refused = isinstance(answer, Receipt) and answer.outcome == "refused"
+    return [line for name, line in _NEXT.items() if name == verb.cli and not is_refused]
 
 
 def _members(answer: Any) -> Iterable[Any]:
