@@ -180,6 +180,11 @@ def test_reasons_are_words_as_they_are_written_and_none_that_only_holds_a_senten
     assert "    matches importer, retry\n" in asked("recall", "how", "often", "does", "the", "importer", "retry?")
 
 
+def test_a_scope_without_an_answer_is_no_filter(asked: Shell) -> None:
+    said = asked("recall", "zeppelin", "--scope", "items")
+    assert said.startswith("Nothing in scope items has the word zeppelin. Try other words for it.")
+
+
 def test_reasons_name_words_of_files_and_tags_as_they_are_written(shell: Shell) -> None:
     """The stem of "charge" is charg, and it stands only in the path."""
     shell("remember", "Prices are integers in cents", "--tag", "payments", "--file", "src/payments/charge.py")

@@ -258,6 +258,18 @@ def test_a_key_and_what_it_does_stand_in_one_line(
     assert all(sum(f"[{key}] {option}" in line for line in lines) == 1 for key, option in keys_of(options).items())
 
 
+@pytest.mark.parametrize("width", ["40", "60", "78", "120"])
+def test_the_answer_of_enter_is_not_broken_and_the_answer_has_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str
+) -> None:
+    monkeypatch.setattr("click.getchar", lambda: "\r")
+    monkeypatch.setattr("kept.entrypoints.cli.invocation._width", lambda stream: int(width))
+    _pick_at_terminal("1 of 2", ["promote", "keep", "archive", "forget", "later", "edit", "quit", "help"])
+    rows = capsys.readouterr().err.rstrip("\n").split("\n")
+    assert rows[-1].endswith("(Enter: promote) promote")
+    assert max(map(len, rows)) <= int(width)
+
+
 def test_a_review_proposes_to_confirm_candidates(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("## Key Decisions\n- The API uses Fastify\n")
     shell("import", str(tmp_path / "MEMORY.md"))

@@ -65,6 +65,13 @@ def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path)
     assert "kept session list" in shell.fails("session", "show", "nowhere")
 
 
+def test_a_found_message_has_the_short_name_of_its_session(shell: Shell) -> None:
+    long = "3f2b8c1e-1111-4222-8333-944455556666"
+    shell("session", "append", long, "user", "Harbor is staging")
+    assert shell("session", "search", "harbor").startswith("3f2b8c1e#1 user")
+    assert "Harbor is staging" in shell("show", "3f2b8c1e#1")
+
+
 def test_old_sessions_are_searched_on_request(shell: Shell, tmp_path: Path) -> None:
     """B17, B23: `kept session search` says how, and finds them."""
     shell("import", "claude-code", str(claude_file(tmp_path)))

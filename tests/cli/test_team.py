@@ -83,6 +83,16 @@ def shell(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
     return shell
 
 
+def test_taking_the_block_out_says_whether_the_file_stays(shell: Shell) -> None:
+    assert "Nothing is kept here yet." in shell("files", "sync")
+    shell("remember", "Harbor is staging", "--kind", "convention")
+    shell("files", "agents")
+    assert "AGENTS.md is deleted: it held nothing but the block" in shell("files", "agents", "--remove")
+    Path("AGENTS.md").write_text("# Shop\n\nRules of the shop.\n")
+    shell("files", "agents")
+    assert "AGENTS.md stays, without the block" in shell("files", "agents", "--remove")
+
+
 @pytest.mark.parametrize("verb", ["share", "unshare"])
 def test_sharing_needs_to_know_which_memories(shell: Shell, verb: str) -> None:
     shell("remember", "Harbor is staging")

@@ -475,9 +475,10 @@ def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
     """One key is enough; Enter takes the first option, Escape or Ctrl-C ends the command."""
     keys = keys_of(options)
     shown = "  ".join(f"[{key}] {option}".replace(" ", _TIED) for key, option in keys.items())
-    asked = question if question.endswith("?") else f"{question}:"
-    lines = wrapped((f"{asked} {shown} (Enter: {options[0]}) ",), max(20, (_width(sys.stderr) or 80) - 12))
-    click.echo("\n".join("".join(line) for line in lines).replace(_TIED, " "), nl=False, err=True)
+    asked, enter = question if question[-1:] in "?:" else f"{question}:", f"(Enter: {options[0]})".replace(" ", _TIED)
+    room = max(map(columns, options)) + 2  # behind the question, for the answer
+    lines = wrapped((f"{asked} {shown} {enter}",), max(20, (_width(sys.stderr) or 80) - room))
+    click.echo("\n".join("".join(line) for line in lines).replace(_TIED, " ") + " ", nl=False, err=True)
     while (picked := _option_of(click.getchar(), keys, options)) is None:
         pass
     click.echo(picked, err=True)

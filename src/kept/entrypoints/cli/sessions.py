@@ -208,12 +208,15 @@ def search_sessions(invocation: Invocation, **given: Any) -> None:
     asked = request_of(RECALL, {**given, "scope": "sessions"})
     with invocation.open() as memory:
         recalled = memory.perform(RECALL, asked)
-        has_packed = not asked.packed and any(session.packed_at is not None for session in memory.sessions())
+        sessions = memory.sessions()
+    has_packed = not asked.packed and any(session.packed_at is not None for session in sessions)
+    names = short_names([session.name for session in sessions])
     stems = set(query_words(asked.query))
     lines: list[Line] = []
     for hit in recalled:
         if hit.message is not None:
-            lines += found_lines(hit.message, invocation, hit.ref, stems)
+            name = names.get(hit.message.session, hit.message.session)
+            lines += found_lines(hit.message, invocation, f"{name}#{hit.message.n}", stems)
     hits = [{"ref": hit.ref, "score": hit.score, "why": hit.why, "message": hit.message} for hit in recalled]
     if not lines:
         lines.append("No message matches." + (" `--packed` also searches old sessions." * has_packed))

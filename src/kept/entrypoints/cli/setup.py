@@ -33,7 +33,7 @@ _project_only = click.option("--project-only", is_flag=True, help="For this proj
 @group
 def config_command() -> None:
     """Values come from your settings file, then from the project's, then from the environment (KEPT_PROFILE=koshi); a
-    later one wins. docs/settings.md explains every setting.
+    later one wins. `kept config show` explains every setting.
     """
 
 
