@@ -355,6 +355,21 @@ def _margin(parts: Sequence[str], plain: str, width: int) -> str:
     return "".join("│" if character == "│" else " " for character in plain[:indent].ljust(indent))
 
 
+def tied(text: str, most: int) -> str:
+    """Return a text without spaces in code between backticks that a row holds; `untied` brings them back."""
+    pieces = _CODE.split(text)
+    return "".join(
+        f"{piece.rstrip().replace(' ', _TIED)}{piece[len(piece.rstrip()) :]}"
+        if _CODE.fullmatch(piece) and columns(piece.rstrip()) <= most
+        else piece
+        for piece in pieces
+    )
+
+
+def untied(text: str) -> str:
+    return text.replace(_TIED, " ")
+
+
 def _pieces(line: str, most: int) -> Iterator[str]:
     """Yield each word with the space behind it; one that no row holds comes in pieces, if it is nothing to copy."""
     for word in _words(line):
