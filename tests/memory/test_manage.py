@@ -328,6 +328,7 @@ def test_a_receipt_names_the_replaced_memory_and_no_conflict_with_it(memory: kep
     assert old is not None
     receipt = memory.remember("Deploys go out on Wednesdays", replaces=old)
     assert receipt.superseded == (old,)
+    assert old not in receipt.near
     assert receipt.memory is not None
     ended = memory.get(old)
     assert (ended.is_archived, ended.superseded_by) == (True, receipt.memory.uid)

@@ -58,12 +58,13 @@ def remember(
 
 
 def _ended(context: Context, receipt: Receipt, by: Memory, replaced: Sequence[Memory]) -> Receipt:
-    """Archive the replaced memories. Returns the receipt with their refs, and without contradictions of them."""
+    """Archive the replaced memories. Returns the receipt with their refs, which are no longer near or contradicted."""
     ended = [one for one in replaced if end(context, one.ref, by)]
-    uids, refs = {one.uid for one in ended}, (*receipt.superseded, *(one.ref for one in ended))
+    uids, refs = {one.uid for one in ended}, dict.fromkeys((*receipt.superseded, *(one.ref for one in ended)))
     return replace(
         receipt,
-        superseded=tuple(dict.fromkeys(refs)),
+        superseded=tuple(refs),
+        near=tuple(ref for ref in receipt.near if ref not in refs),
         conflicts=tuple(one for one in receipt.conflicts if uids.isdisjoint((one.left, one.right))),
     )
 
