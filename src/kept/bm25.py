@@ -13,6 +13,7 @@ K1 = 1.2
 B = 0.75
 SMALLEST_IDF = 1e-6  # FTS5's floor, for a word that most rows hold
 
+PERSON = "user"  # in place of the name of an agent
 COLUMNS = ("words", "tag_words", "file_words", "source_words", "kind_words")
 
 Match = Callable[[Prepared], float]
@@ -54,7 +55,7 @@ def match_of(
 
     def match(prepared: Prepared) -> float:
         text = f" {prepared.words} "
-        others = (prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
+        others = (prepared.tag_words, prepared.file_words, agent_words(prepared), prepared.kind_words)
         beside_text = " ".join(others)
         norm = shortest + a_word * (prepared.n_tokens if by_tokens else prepared.n_words)
         total_gain = 0.0
@@ -70,6 +71,15 @@ def match_of(
         return total_gain
 
     return match
+
+
+def agent_words(prepared: Prepared) -> str:
+    """Return the name of the agent in a memory's source, without the origin before it, and "" for a person's.
+
+    Neither is visible: "import" would match everything that was imported, "user" everything that a person wrote.
+    """
+    name = prepared.source_words.partition(" ")[2]
+    return "" if name == PERSON else name
 
 
 def _spaced(tokens: str) -> str:

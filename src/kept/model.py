@@ -661,6 +661,12 @@ Name = str | PurePath
 AnyRef = int | str | Memory | Hit  # a memory, wherever a ref is taken
 
 
+def texts_of(memory: Memory) -> tuple[str, ...]:
+    """Return the texts that a memory is found by, as they are written; the one that it states comes first."""
+    also = (memory.data or {}).get(ALSO, ())
+    return (f"{memory.title or ''} {memory.content}", *memory.tags, *also, *memory.files, memory.kind)
+
+
 def as_ref(named: AnyRef) -> int | str:
     """Return a ref that was given as such, or as the memory or hit that it names."""
     memory = named.memory if isinstance(named, Hit) else named

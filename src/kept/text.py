@@ -340,10 +340,16 @@ def written_forms(text: str) -> dict[str, set[str]]:
     return found
 
 
-def as_written(token: str, text: str) -> str:
-    """The word of a text that became this token, or of which it is a part (`fli`: Fly.io); else the token itself."""
-    runs = [run.strip(".,;:!?()[]{}\"'`") for run in text.split()]
-    return next((run for n in (1, None) for run in runs if token in words(run)[:n]), token)
+def as_written(token: str, *texts: str) -> str:
+    """The word of the first text that became this token, or of which it is a part (`fli`: Fly.io); else the token.
+
+    Of a path, the part that has it.
+    """
+    for text in texts:
+        runs = [run.strip(".,;:!?()[]{}\"'`") for run in text.split()]
+        if found := next((run for n in (1, None) for run in runs if token in words(run)[:n]), None):
+            return next((part for part in reversed(found.split("/")) if token in words(part)), found)
+    return token
 
 
 def visible(text: str, *, keep_newlines: bool = True) -> str:

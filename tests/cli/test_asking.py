@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -178,6 +179,30 @@ def test_reasons_are_words_as_they_are_written_and_none_that_only_holds_a_senten
     asked("remember", "The shop is deployed to Fly.io from the branch main")
     assert "    matches Fly.io (alias of hosting)\n" in asked("recall", "the", "hosting")
     assert "    matches importer, retry\n" in asked("recall", "how", "often", "does", "the", "importer", "retry?")
+
+
+def test_the_origin_of_a_memory_is_no_word_to_find_it_by(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").write_text("# Decisions\n- We decided to drop Internet Explorer support.\n")
+    shell("import", "agents-md", str(tmp_path / "CLAUDE.md"))
+    shell("remember", "The importer retries five times")
+    said = shell("recall", "importer")
+    assert "The importer retries five times" in said
+    assert "Internet Explorer" not in said
+    assert "The importer retries" not in shell("recall", "user")
+
+
+def test_a_scope_without_an_answer_is_no_filter(asked: Shell) -> None:
+    said = asked("recall", "zeppelin", "--scope", "items")
+    assert said.startswith("Nothing in scope items has the word zeppelin. Try other words for it.")
+
+
+def test_reasons_name_words_of_files_and_tags_as_they_are_written(shell: Shell) -> None:
+    """The stem of "charge" is charg, and it stands only in the path."""
+    shell("remember", "Prices are integers in cents", "--tag", "payments", "--file", "src/payments/charge.py")
+    shell("alias", "add", "payments", "charge")
+    said = shell("recall", "payments")
+    assert "charge.py (alias of payments)" in said
+    assert "charg " not in said
 
 
 def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None:

@@ -1,6 +1,7 @@
 """The catalog lists every command. Whoever adds one starts there, and these tests say what is missing."""
 
 import ast
+import re
 from pathlib import Path
 
 import click
@@ -8,6 +9,7 @@ import pytest
 
 from kept.entrypoints.cli import catalog, sessions
 from kept.entrypoints.cli.frame import Command, root
+from kept.entrypoints.cli.invocation import Invocation
 from kept.entrypoints.cli.tour import WALK
 from kept.exchange.transcripts import PARSERS
 from kept.memory.verbs import all_verbs
@@ -81,6 +83,16 @@ def test_a_command_knows_the_facade_and_no_step_behind_it(module: str) -> None:
     imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     ours = {name for name in imported if name.startswith("kept.")}
     assert {name for name in ours if not name.startswith(MAY_IMPORT)} == set()
+
+
+def test_a_line_that_lists_the_commands_of_a_group_lists_them_all() -> None:
+    ctx = click.Context(root, obj=Invocation())
+    for name, entry in catalog.COMMANDS.items():
+        command = root.get_command(ctx, name)
+        if isinstance(command, click.Group) and ": " in entry.line:
+            listed = re.findall(r"[\w-]+", entry.line.partition(": ")[2])
+            named = command.list_commands(ctx)
+            assert sorted(listed) == named or set(listed).isdisjoint(named), name
 
 
 def test_the_tour_shows_every_command_but_a_few() -> None:

@@ -66,6 +66,11 @@ def test_scanning_and_allowing(shell: Shell) -> None:
     assert key not in shell("show", "2")
 
 
+def test_removing_secrets_asks_only_where_there_are_some(shell: Shell) -> None:
+    shell("remember", "Harbor is staging")
+    assert shell("secrets", "scan", "--fix") == "No secrets are stored here.\n"
+
+
 def test_alias_list_shows_ones_own_words_and_all_when_asked(shell: Shell) -> None:
     assert shell("alias", "list").startswith("No alias was added here. `kept alias list --all`")
     shell("alias", "add", "gateway", "api")

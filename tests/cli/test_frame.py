@@ -16,6 +16,14 @@ def test_global_options_work_before_and_after_the_command(shell: Shell, argument
     assert [project["name"] for project in shell.json("projects", "list")["projects"]] == ["a"]
 
 
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_help_breaks_no_line_within_a_command(shell: Shell, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    assert "`kept task show TASK`" in shell("remember", "--help")
+    driver = 'git config merge.kept.driver "PYTHONPATH= $(command -v kept) files merge-driver %O %A %B"'
+    assert f"  {driver}\n" in shell("files", "merge-driver", "--help")
+
+
 def test_the_option_nearest_to_the_command_counts(shell: Shell) -> None:
     shell("--project", "a", "remember", "x", "--project", "b")
     assert [project["name"] for project in shell.json("projects", "list")["projects"]] == ["b"]

@@ -8,7 +8,8 @@ import pytest
 
 import kept
 from kept.distribution import install_line
-from kept.entrypoints.cli.invocation import Dim, Strong, _pick_at_terminal, keys_of, wrapped
+from kept.entrypoints.cli.invocation import Command, Dim, Marked, Strong, _pick_at_terminal, keys_of, wrapped
+from kept.entrypoints.cli.wording import marked_parts
 from tests.cli.shell import Shell
 
 
@@ -166,8 +167,39 @@ def test_a_command_between_backticks_stays_on_one_row() -> None:
     line = "Memories stay in /home/ann/.local/share/kept now. (`kept uninstall --data`) deletes them."
     for width in (40, 60, 70):
         assert any("(`kept uninstall --data`)" in "".join(parts) for parts in wrapped((line,), width))
-    narrow = ["".join(parts) for parts in wrapped(("`kept uninstall --data`",), 12)]
-    assert narrow == ["`kept", "uninstall", "--data`"], "unless no row holds it"
+    narrow = ["".join(parts) for parts in wrapped(("Run `kept uninstall --data`",), 12)]
+    assert narrow == ["Run", "`kept uninstall --data`"], "the terminal wraps it, and copies it whole"
+
+
+def test_a_path_a_url_and_a_command_have_no_line_break_that_would_be_copied() -> None:
+    path, url = "/home/ann/.local/share/kept/projects/shop-7626406c/kept.db", "https://example.org/" + "a" * 80
+    line = ("The previous store was kept as ", Strong(path), ". See ", url, ".")
+    assert ["".join(parts) for parts in wrapped(line, 40)] == [
+        "The previous store was kept as",
+        f"{path}.",
+        "See",
+        f"{url}.",
+    ]
+    command = Command("kept review --apply keep:55 --apply keep:70 --apply keep:71")
+    assert ["".join(parts) for parts in wrapped(("This does it: ", command), 40)] == ["This does it:", command]
+
+
+@pytest.mark.parametrize("width", [20, 30, 60, 80])
+def test_a_marked_word_changes_no_line_break(width: int) -> None:
+    text = "Noted. The mailer in src/mail/send.py uses the zebrafish queue, データベースの移行は毎週火曜日です"
+    for marks in (["mail"], ["ベース"], ["queue", "send"], ["e"]):
+        marked = wrapped(("    ", *marked_parts(text, marks)), width)
+        assert ["".join(row) for row in marked] == ["".join(row) for row in wrapped(("    ", text), width)]
+        assert any(isinstance(part, Marked) for row in marked for part in row)
+
+
+def test_a_review_reaches_what_was_imported_from_a_file_of_unknown_trust(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").write_text("# Conventions\n- Use tabs in Makefiles, spaces elsewhere.\n")
+    assert "`kept review` goes through candidates" in shell("import", "agents-md", str(tmp_path / "CLAUDE.md"))
+    assert shell.json("show", "1")["trust"] == "unknown"
+    assert "candidate: it was imported, and nobody has confirmed it yet" in shell("review", "--list")
+    shell("review", "--apply", "keep:1")
+    assert shell.json("show", "1")["status"] == "confirmed"
 
 
 def test_every_option_of_a_review_has_a_key_of_its_own() -> None:
@@ -176,6 +208,23 @@ def test_every_option_of_a_review_has_a_key_of_its_own() -> None:
     assert list(keys.values()) == options
     assert all(len(key) == 1 for key in keys)
     assert keys["s"] == "supersede"
+
+
+def test_the_key_of_a_memory_is_a_letter_that_nobody_takes_for_a_ref() -> None:
+    refs = [f"id:{number}" for number in range(1, 51)]
+    keys = keys_of(["none", "id:1", "id:23", "id:g3", *refs[4:]])
+    assert [*keys][:4] == ["n", "a", "b", "c"]
+    assert all(len(key) == 1 and key.isalpha() for key in keys)
+    assert len(keys) == 50, "each has a key of its own"
+
+
+def test_a_digit_at_the_question_which_memory_is_meant_picks_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["2", "3", "b"])
+    monkeypatch.setattr("click.getchar", lambda: next(typed))
+    assert _pick_at_terminal("Which one do you mean?", ["none", "id:1", "id:23"]) == "id:23"
+    assert "[n] none  [a] id:1  [b] id:23" in capsys.readouterr().err
 
 
 def test_a_review_is_walked_through_with_single_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +256,18 @@ def test_a_key_and_what_it_does_stand_in_one_line(
     lines = [line for line in shown.split("\n") if line]
     assert len(lines) > 1
     assert all(sum(f"[{key}] {option}" in line for line in lines) == 1 for key, option in keys_of(options).items())
+
+
+@pytest.mark.parametrize("width", ["40", "60", "78", "120"])
+def test_the_answer_of_enter_is_not_broken_and_the_answer_has_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str
+) -> None:
+    monkeypatch.setattr("click.getchar", lambda: "\r")
+    monkeypatch.setattr("kept.entrypoints.cli.invocation._width", lambda stream: int(width))
+    _pick_at_terminal("1 of 2", ["promote", "keep", "archive", "forget", "later", "edit", "quit", "help"])
+    rows = capsys.readouterr().err.rstrip("\n").split("\n")
+    assert rows[-1].endswith("(Enter: promote) promote")
+    assert max(map(len, rows)) <= int(width)
 
 
 def test_a_review_proposes_to_confirm_candidates(shell: Shell, tmp_path: Path) -> None:

@@ -146,6 +146,16 @@ def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell)
     assert contents(shell) == ["three", "one"]
 
 
+def test_the_doctor_counts_a_backup_that_somebody_wrote(shell: Shell, tmp_path: Path) -> None:
+    shell("remember", "Harbor is staging")
+    assert "There is no backup yet." in shell("doctor")
+    assert "with --global of global memory" in shell("doctor")
+    shell("store", "backup", str(tmp_path / "copy.db"))
+    assert "There is no backup yet." not in shell("doctor")
+    (tmp_path / "copy.db").unlink()
+    assert "There is no backup yet." in shell("doctor")
+
+
 def test_the_doctor_finds_a_healthy_store_well(shell: Shell) -> None:
     assert "nothing to check" in shell("doctor")
     shell("remember", "one")

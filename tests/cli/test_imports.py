@@ -56,6 +56,11 @@ def sessions(shell: Shell, *options: str) -> dict[str, int]:
     return {one["name"]: one["messages"] for one in shell.json("session", "list", *options)["sessions"]}
 
 
+def test_a_mistyped_format_is_answered_with_the_one_that_was_meant(shell: Shell) -> None:
+    said = shell.fails("import", "claud-code", code=2)
+    assert "There is no file and no format 'claud-code'. Did you mean claude-code?" in said
+
+
 def test_without_a_path_the_sessions_of_this_project_are_taken_in_order_of_time(shell: Shell, tmp_path: Path) -> None:
     """DESIGN 17: by `cwd`, folders below it included; with their own dates, and finished."""
     app = tmp_path / "app"

@@ -124,7 +124,8 @@ def test_a_person_is_asked_once_after_a_summary_of_everything_that_a_yes_does(sh
     summary = seen.split("never written.")[0]
     assert "write ~/.claude/settings.json" in summary
     assert "@@" not in summary, "the difference is shown when it is asked for"
-    assert "The past sessions of this project are imported (Claude Code 1); --no-import leaves them." in seen
+    past = "Past sessions of this project that were not read yet are imported: 1 of Claude Code."
+    assert f"{past} --no-import leaves them." in " ".join(seen.split())
     assert "Claude Code: 1 message imported." in seen
     assert sessions(shell) == {"s1": 1}
     assert "1 decision kept." in shell("status")
@@ -133,6 +134,36 @@ def test_a_person_is_asked_once_after_a_summary_of_everything_that_a_yes_does(sh
     assert "kept config set read_claude_notes false" in seen
     _, again = at_terminal(shell, "install", "claude-code", "--no-import", answer="no")
     assert again == []
+
+
+def test_an_installation_that_has_nothing_left_to_do_asks_nothing(shell: Shell, person: Path) -> None:
+    claude(person, "s1", Path.cwd(), "We decided to use Postgres for the orders, because of its constraints.")
+    at_terminal(shell, "install", "claude-code", answer="yes")
+    seen, asked = at_terminal(shell, "install", "claude-code", answer="no")
+    assert asked == []
+    assert "installed already, nothing to change." in seen
+    claude(person, "s2", Path.cwd(), "We decided to use Redis for the carts.")
+    seen, asked = at_terminal(shell, "install", "claude-code", answer="yes")
+    assert asked == ["Import them?"]
+    assert "1 of Claude Code." in seen
+    assert sessions(shell) == {"s1": 1, "s2": 1}
+
+
+def test_uninstall_shows_at_a_terminal_what_changes_and_asks(shell: Shell, person: Path) -> None:
+    shell("install", "gemini", "--yes", "--no-import")
+    before = files_of(person)
+    planned = shell("uninstall", "--dry-run")
+    assert "would delete ~/.gemini/settings.json" in planned or "would restore ~/.gemini/settings.json" in planned
+    assert files_of(person) == before
+    shell.answers = [False]
+    refused = shell.type("uninstall")
+    assert refused.exit_code == 1
+    assert shell.questions == ["Take Kept out of Gemini CLI?"]
+    assert "would" in refused.stderr
+    assert files_of(person) == before
+    shell.answers = []
+    assert "would" not in shell("uninstall", "--yes")
+    assert files_of(person) != before
 
 
 def test_a_no_changes_nothing(shell: Shell, person: Path) -> None:

@@ -89,7 +89,17 @@ def test_every_key_is_the_promised_one(talked: Shell) -> None:
         return "quit"
 
     assert "Nothing was changed." in walk(talked, pick)
-    assert [*keys_of(shown[0])] == ["k", "d", "e", "l", "u", "q"]  # and space for l
+    assert [*keys_of(shown[0])] == ["k", "d", "w", "e", "l", "u", "q", "?"]  # and space for l
+
+
+def test_the_keys_are_explained_and_a_wrong_statement_is_refused_later(talked: Shell) -> None:
+    first = talked.json("judge", "--list")["statements"][0]["text"]
+    picks = ["help", "wrong", "quit"]
+    said = walk(talked, lambda question, options: picks.pop(0))
+    assert "it is false: dropped, and refused if it comes back" in said
+    assert "1 dropped" in said
+    assert first not in statuses(talked)
+    assert "reject" in {event["action"] for event in talked.json("history", "--limit", "20")["events"]}
 
 
 def test_a_person_decides_goes_back_and_edits(talked: Shell) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,44 @@ def test_a_person_at_a_terminal_is_asked(shell: Shell) -> None:
         assert ("error" in json.loads(stdout)) == (code == 1)
         os.close(theirs)
         os.close(ours)
+
+
+def _at_a_terminal(shell: Shell, *arguments: str, until: bytes) -> tuple[bytes, int]:
+    """Run a command at a terminal, press Ctrl-C once it has printed `until`; all it printed, and its exit code."""
+    import pty
+
+    child, screen = pty.fork()
+    if child == 0:  # the terminal of this process sends SIGINT for Ctrl-C
+        os.execve(sys.executable, [sys.executable, "-c", PROGRAM, *arguments], shell.process_environment())
+    shown, is_interrupted = b"", False
+    with suppress(OSError):  # how Linux tells that the terminal was closed
+        while piece := os.read(screen, 10_000):
+            shown += piece
+            if until in shown and not is_interrupted:
+                os.write(screen, b"\x03")
+                is_interrupted = True
+    _, status = os.waitpid(child, 0)
+    os.close(screen)
+    return shown, os.waitstatus_to_exitcode(status)
+
+
+@posix_only
+def test_the_mcp_server_says_at_a_terminal_what_it_is_and_ends_at_the_first_interrupt(shell: Shell) -> None:
+    pytest.importorskip("mcp")
+    shown, code = _at_a_terminal(shell, "mcp", until=b"Ctrl-C ends it.")
+    assert b"An agent starts it" in b" ".join(shown.split())
+    assert b"Traceback" not in shown
+    assert code == 130
+
+
+@posix_only
+def test_an_interrupt_at_a_question_is_told_as_nothing_else(shell: Shell, tmp_path: Path) -> None:
+    """The question comes from inside the code that reads the file."""
+    shell("remember", "Prefers short answers", "--global", "--yes")
+    shell("export", str(tmp_path / "all.kept"))
+    shown, code = _at_a_terminal(shell, "import", str(tmp_path / "all.kept"), until=b"[y/N]")
+    assert b"file name" not in shown
+    assert code == 130
 
 
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])

@@ -11,6 +11,28 @@ from tests.builders import START
 from tests.cli.shell import Shell
 
 
+def test_a_list_that_was_narrowed_does_not_say_that_nothing_is_kept(shell: Shell) -> None:
+    shell("remember", "Harbor is staging")
+    shell("failure", "add", "cannot import name foo", "Reinstall the package")
+    shell("task", "add", "T1", "Write the page")
+    shell("session", "append", "monday", "user", "Hello")
+    assert shell("failure", "list", "zebra") == "No error matches.\n"
+    assert shell("task", "list", "zebra") == "No open task matches.\n"
+    assert shell("task", "list", "--milestone", "none", "--all") == "No task matches.\n"
+    assert shell("session", "messages", "monday", "--after", "99") == "No message matches.\n"
+    assert shell("history", "--limit", "0") == "More: `--limit 1` shows older events.\n`--limit 0` shows no event.\n"
+    assert shell("list", "--limit", "0") == "`--limit 0` shows no memory.\n"
+    assert shell("failure", "list", "--limit", "0") == "`--limit 0` shows no error.\n"
+
+
+def test_a_list_of_nothing_says_how_to_begin(shell: Shell) -> None:
+    shell("session", "begin", "empty")
+    assert shell("failure", "list") == "No errors are kept here yet. `kept failure add` keeps one.\n"
+    assert shell("task", "list") == 'There are no open tasks here. `kept task add "…"` adds one, --all shows all.\n'
+    assert shell("task", "list", "--all") == 'There are no tasks here. `kept task add "…"` adds one.\n'
+    assert shell("session", "messages", "empty") == "The session has no messages.\n"
+
+
 def test_an_empty_project_says_what_to_do_next(shell: Shell) -> None:
     assert shell("list") == 'Nothing is kept here yet. `kept remember "…"` stores the first memory.\n'
     assert "Nothing has been changed in this project yet." in shell("history")

@@ -30,10 +30,10 @@ def test_a_review_lists_each_memory_with_reason_and_proposal(old: Shell) -> None
         f"[id:1] decision: {ALWAYS}",
         "    conflict: contradicts [id:3]",
         f"    [id:3] decision: {NEVER}",
-        "    proposed: replace 1 by 3",
+        "    proposed: supersede:1=3 (3 replaces 1)",
         "[id:2] progress: The release is planned for May",
         "    stale: not used or confirmed for 20 days; the shelf life of its kind is 14 days",
-        "    proposed: archive 2",
+        "    proposed: archive:2",
         "In total: 1 conflict, 1 stale. Checked: 3 memories and 0 recent messages.",
         "`kept review --apply DECISION` carries out one, `--apply proposed` all of these.",
     ]
@@ -133,6 +133,22 @@ def test_an_interrupt_in_the_editor_names_the_decisions_as_well(old: Shell, monk
     assert result.exit_code == 130
 
 
+@pytest.mark.parametrize("answer", ["interrupt", "no"])
+def test_a_promotion_that_is_not_agreed_to_at_the_end_loses_no_decision(old: Shell, answer: str) -> None:
+    old("remember", "Write tests first", "--kind", "convention", "--tag", "proposed-global")
+    picks = ["promote", "both stay", "quit"]
+
+    def ask(question: str) -> bool:
+        if answer == "interrupt":
+            raise click.Abort
+        return False
+
+    invocation = Invocation(clock=old.clock, picks=lambda question, options: picks.pop(0), ask=ask)
+    result = CliRunner(env=old.environment).invoke(root, ["review"], obj=invocation)
+    assert "This does it: kept review --apply promote:4 --apply keep:1\n" in result.stderr
+    assert result.exit_code == (130 if answer == "interrupt" else 1)
+
+
 def test_an_interrupted_review_without_decisions_says_nothing(old: Shell) -> None:
     def pick(question: str, options: object) -> str:
         raise click.Abort
@@ -158,10 +174,18 @@ def test_what_is_no_decision_is_refused(old: Shell, arguments: list[str], given:
     assert len(old.json("review")["findings"]) == 2
 
 
+def test_a_proposal_says_who_decides_about_it(shell: Shell) -> None:
+    said = shell("propose", "Write tests first", "--kind", "convention")
+    assert said.splitlines() == [
+        "Kept: [id:1] (convention).",
+        "`kept review --reason global` asks whether all projects get it.",
+    ]
+
+
 def test_status_mentions_what_agents_propose_for_all_projects(shell: Shell) -> None:
     shell("remember", "Prefers short answers", "--kind", "preference", "--tag", "proposed-global")
     assert "1 memory proposed for all projects. `kept review --reason global` asks you." in shell("status")
-    assert "proposed: promote 1" in shell("review", "--reason", "global")
+    assert "proposed: promote:1" in shell("review", "--reason", "global")
     assert shell("review", "--apply", "promote:1", "--yes").startswith("[id:g1] is in global memory now.")
 
 

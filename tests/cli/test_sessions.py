@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.cli.manage import UPKEEP_DONE
+from kept.memory.upkeep import StepAction
 from tests.cli.shell import Shell
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -62,6 +65,13 @@ def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path)
     assert "kept session list" in shell.fails("session", "show", "nowhere")
 
 
+def test_a_found_message_has_the_short_name_of_its_session(shell: Shell) -> None:
+    long = "3f2b8c1e-1111-4222-8333-944455556666"
+    shell("session", "append", long, "user", "Harbor is staging")
+    assert shell("session", "search", "harbor").startswith("3f2b8c1e#1 user")
+    assert "Harbor is staging" in shell("show", "3f2b8c1e#1")
+
+
 def test_old_sessions_are_searched_on_request(shell: Shell, tmp_path: Path) -> None:
     """B17, B23: `kept session search` says how, and finds them."""
     shell("import", "claude-code", str(claude_file(tmp_path)))
@@ -85,6 +95,29 @@ def test_upkeep_says_what_it_would_do(shell: Shell, tmp_path: Path) -> None:
     done = shell("upkeep")
     assert done == planned.replace("would be", "is").replace("would count", "counts")
     assert "nothing to do" in shell("upkeep")
+
+
+def test_the_input_of_a_tool_call_is_pairs_or_json(shell: Shell) -> None:
+    shell("session", "append", "s1", "tool_call", "--name", "ls", "--input", '{"path": "."}')
+    shell("session", "append", "s1", "tool_call", "--name", "ls", "--input", "path=src")
+    said = shell.json("session", "messages", "s1")["messages"]
+    assert [message["input"] for message in said] == [{"path": "."}, {"path": "src"}]
+    wrong = shell.fails("session", "append", "s1", "tool_call", "--name", "ls", "--input", "{path}", code=2)
+    assert "is not an object of JSON" in wrong
+    assert "--input NAME=VALUE" in shell("session", "append", "--help")
+
+
+def test_upkeep_has_words_for_everything_that_it_does() -> None:
+    steps = {action for part in get_args(StepAction) for action in get_args(part)}
+    assert steps == set(UPKEEP_DONE)
+
+
+def test_upkeep_says_which_silent_sessions_it_finished(shell: Shell) -> None:
+    shell("session", "append", "friday", "user", "From now on use pnpm.")
+    shell.clock.advance(days=2)
+    assert "Session friday would be finished: nothing was said for" in shell("upkeep", "--dry-run")
+    assert "Session friday is finished: nothing was said for" in shell("upkeep")
+    assert "friday" not in shell("upkeep")
 
 
 def test_a_message_and_a_session_can_be_erased(shell: Shell, tmp_path: Path) -> None:

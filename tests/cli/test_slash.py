@@ -64,10 +64,10 @@ def test_in_a_terminal_you_are_asked_which_one(shell: Shell) -> None:
     """C21: by keyword, several match: somebody is asked; elsewhere they are listed."""
     shell("slash", "/remember The staging cluster is called Harbor")
     shell("slash", "/remember The production cluster is called Anchor")
-    person = Person(shell, ["none", "1"])
+    person = Person(shell, ["none", "id:1"])
     assert "Nothing was changed." in person.type("slash", "/forget cluster")
     assert "Forgotten: [id:1]" in person.type("slash", "/forget cluster")
-    assert person.asked[0] == ("2 memories match. Which one do you mean?", ["none", "2", "1"])
+    assert person.asked[0] == ("2 memories match. Which one do you mean?", ["none", "id:2", "id:1"])
     shell("undo")
     result = shell.type("slash", "--json", "/forget cluster")
     assert result.exit_code == 1, "nothing was forgotten"

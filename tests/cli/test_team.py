@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kept.exchange import agents_md
+from kept.projects.sources import complaint_of
 from tests.builders import FakeClock
 from tests.cli.shell import Shell
 from tests.folders import git, needs_git
@@ -71,11 +72,54 @@ def test_the_address_to_accept_is_shown_also_where_nobody_can_be_asked(
     assert "Add --yes" in told.stderr
 
 
+def test_the_complaint_of_git_is_its_error_and_not_its_advice() -> None:
+    advice = "Please make sure you have the correct access rights\nand the repository exists.\n"
+    refused = "ssh: connect to host x port 22: Connection refused\r\nfatal: Could not read from remote repository.\n\n"
+    assert complaint_of(refused + advice) == (
+        "ssh: connect to host x port 22: Connection refused; fatal: Could not read from remote repository."
+    )
+    unknown = "Author identity unknown\n\n*** Please tell me who you are.\n\nfatal: unable to detect the address\n"
+    assert complaint_of(unknown) == "Author identity unknown; fatal: unable to detect the address."
+    assert complaint_of("fatal: no access to https://ann:secret@host/x\nhint: look\n") == (
+        "fatal: no access to https://…@host/x."
+    )
+    assert complaint_of("") == ""
+
+
+@needs_git
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_a_remote_that_is_not_there_is_named_with_the_error_of_git(shell: Shell, verb: str) -> None:
+    git("init", "-q", cwd=Path.cwd())
+    git("remote", "add", "origin", shell.folder / "nowhere.git", cwd=Path.cwd())
+    shell("remember", "Harbor is staging")
+    shell("team", "share", "1")
+    said = shell.fails("team", verb)
+    assert f"The remote origin ({shell.folder / 'nowhere.git'}) cannot be read: fatal: " in said
+    assert "does not appear to be a git repository" in said
+    assert "git remote -v" in said
+
+
 @pytest.fixture
 def shell(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
     (shell.folder / "shop").mkdir()
     monkeypatch.chdir(shell.folder / "shop")
     return shell
+
+
+def test_taking_the_block_out_says_whether_the_file_stays(shell: Shell) -> None:
+    assert "Nothing is kept here yet." in shell("files", "sync")
+    shell("remember", "Harbor is staging", "--kind", "convention")
+    shell("files", "agents")
+    assert "AGENTS.md is deleted: it held nothing but the block" in shell("files", "agents", "--remove")
+    Path("AGENTS.md").write_text("# Shop\n\nRules of the shop.\n")
+    shell("files", "agents")
+    assert "AGENTS.md stays, without the block" in shell("files", "agents", "--remove")
+
+
+@pytest.mark.parametrize("verb", ["share", "unshare"])
+def test_sharing_needs_to_know_which_memories(shell: Shell, verb: str) -> None:
+    shell("remember", "Harbor is staging")
+    assert f"Name the memories: kept team {verb} REF..." in shell.fails("team", verb, code=2)
 
 
 def test_the_block_is_written_reported_and_gone_after_uninstall(shell: Shell) -> None:

@@ -4,9 +4,40 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from kept.entrypoints.cli.frame import root
+from kept.entrypoints.cli.invocation import Invocation
 from kept.entrypoints.cli.tour import WALK
 from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What somebody types at a terminal, one key after the other."""
+    typed: list[str] = []
+    monkeypatch.setattr("click.getchar", lambda: typed.pop(0))
+    monkeypatch.setattr(Invocation, "can_pick", lambda self: not self.as_json)
+    return typed
+
+
+def walked(shell: Shell, *arguments: str, answer: str = "no") -> str:
+    invocation = Invocation(clock=shell.clock, picks=lambda question, options: answer)
+    result = CliRunner(env=shell.environment).invoke(root, ["tour", *arguments], obj=invocation)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_tour_stops_at_q(shell: Shell, keys: list[str]) -> None:
+    keys += ["x", "q"]
+    said = walked(shell, answer="yes")
+    assert "Press a key to continue, q to stop" in said
+    assert said.count("$ kept") == 2
+    assert "That was the tour." in said
+
+
+def test_a_whole_tour_waits_for_no_key(shell: Shell, keys: list[str]) -> None:
+    assert walked(shell, "--all").count("$ kept") == len(WALK)
 
 
 def test_every_step_of_the_tour_really_runs(shell: Shell) -> None:

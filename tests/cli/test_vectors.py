@@ -1,14 +1,19 @@
 """`kept vectors`: switched on, watched, interrupted, resumed, switched off."""
 
+import io
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from kept.distribution import install_line
+from kept.entrypoints.cli.invocation import Invocation
 from kept.entrypoints.cli.setup import ON
+from kept.entrypoints.cli.wording import progress
 from kept.memory import vectors
 from kept.memory.vectors import NOT_IN_HOOKS
 from kept.recall import minilm
@@ -18,6 +23,25 @@ from tests.cli.shell import Shell
 from tests.recall.onnx_models import make_model, needs_onnx
 
 CAR = "The automobile of the manager is in the garage"
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what was shown."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_of_a_second_store_begins_again_and_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = Terminal()
+    with progress(Invocation(err=shown), "Making vectors") as tell:
+        for done, total in ((0, 72), (40, 72), (72, 72), (0, 5), (5, 5)):
+            tell(done, total)
+    assert "72/72" in shown.getvalue()
+    assert "5/5" in shown.getvalue()
+    assert "-" not in re.sub(r"\[.*?\]", "", shown.getvalue())
+    assert max(map(len, re.split(r"[\r\n]", click.unstyle(shown.getvalue())))) <= 60
 
 
 def test_switched_on_car_finds_the_automobile_and_says_why(shell: Shell) -> None:

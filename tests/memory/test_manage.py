@@ -322,6 +322,23 @@ def test_a_memory_or_a_hit_stands_for_its_ref_and_several_are_changed_together(m
     assert "<Receipt" in repr(memory.erase(second))
 
 
+def test_a_receipt_names_the_replaced_memory_and_no_conflict_with_it(memory: kept.Kept) -> None:
+    old = memory.remember("Deploys go out on Tuesdays").ref
+    other = memory.remember("Deploys go out on Fridays").ref
+    assert old is not None
+    receipt = memory.remember("Deploys go out on Wednesdays", replaces=old)
+    assert receipt.superseded == (old,)
+    assert old not in receipt.near
+    assert receipt.memory is not None
+    ended = memory.get(old)
+    assert (ended.is_archived, ended.superseded_by) == (True, receipt.memory.uid)
+    assert all(ended.uid not in (one.left, one.right) for one in receipt.conflicts)
+    open_ones = [one for one in memory.conflicts(resolved=True) if one.resolved_at is None]
+    assert all({ended.uid, receipt.memory.uid} != {one.left, one.right} for one in open_ones)
+    assert other is not None
+    assert not memory.get(other).is_archived
+
+
 def test_kinds_are_listed_however_they_are_written(memory: kept.Kept) -> None:
     memory.remember("Restart the worker when the queue is full", kind="My Own Kind")
     assert len(memory.list(kinds=["My Own Kind"])) == len(memory.list(kinds=["my_own_kind"])) == 1

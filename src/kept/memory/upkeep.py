@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -25,17 +26,20 @@ from kept.proposals import FADE_DAYS
 from kept.storage.shared import pages_of, random_hex
 from kept.tables import PRESETS, RETENTIONS
 from kept.upkeep import decisions
-from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
+from kept.upkeep.decisions import UpkeepAction, UpkeepDecision, UpkeepProgress, UpkeepRules
 
 MANY = 500  # memories that leave in one round: from here on it pays to rebuild the index at the end
 EVERYTHING_LIVE = Where()  # items and sources live as long as their files
+
+
+StepAction = UpkeepAction | Literal["finish", "pack"]  # to a memory, or to a session
 
 
 class UpkeepStep(Struct, frozen=True, kw_only=True):
     """One thing that upkeep did, or would do: to a memory, or (`finish`, `pack`) to a session."""
 
     ref: str
-    action: str
+    action: StepAction
     reason: str
 
 

@@ -52,12 +52,21 @@ def remember(
     if not replaces:
         return remember_many(context, [draft])[0]
     with context.together():
-        replaced = [context.find(ref)[1].ref for ref in replaces]  # before anything is stored
+        replaced = [context.find(ref)[1] for ref in replaces]  # before anything is stored
         receipt = remember_many(context, [draft])[0]
-        if receipt.memory is not None:
-            for ref in replaced:
-                end(context, ref, receipt.memory)
-    return receipt
+        return receipt if receipt.memory is None else _ended(context, receipt, receipt.memory, replaced)
+
+
+def _ended(context: Context, receipt: Receipt, by: Memory, replaced: Sequence[Memory]) -> Receipt:
+    """Archive the replaced memories. Returns the receipt with their refs, which are no longer near or contradicted."""
+    ended = [one for one in replaced if end(context, one.ref, by)]
+    uids, refs = {one.uid for one in ended}, dict.fromkeys((*receipt.superseded, *(one.ref for one in ended)))
+    return replace(
+        receipt,
+        superseded=tuple(refs),
+        near=tuple(ref for ref in receipt.near if ref not in refs),
+        conflicts=tuple(one for one in receipt.conflicts if uids.isdisjoint((one.left, one.right))),
+    )
 
 
 def remember_many(
@@ -225,20 +234,24 @@ def check_not_cited(memory: Memory, done: str) -> None:
         )
 
 
-def end(context: Context, ref: Ref, by: Memory) -> None:
-    """Archive a memory in favour of another one. A candidate ends nothing: it is not confirmed.
+def end(context: Context, ref: Ref, by: Memory) -> bool:
+    """Archive a memory in favour of another one, and settle their contradiction. Returns False if it stays.
 
-    Nor does an agent end a memory that a person has made a guard.
+    A candidate ends nothing: it is not confirmed. Nor does an agent end a memory that a person has made a guard.
     """
     storage, memory = context.find(ref)
     if memory.is_archived or memory.uid == by.uid or by.status == "candidate":
-        return
+        return False
     with storage.reading() as reader:
         if not context.is_person and is_guarded(reader, memory):
-            return
+            return False
 
     def work(tx: Transaction) -> Memory:
+        for one in tx.all(Conflict):
+            if one.resolved_at is None and {one.left, one.right} == {memory.uid, by.uid}:
+                tx.put(replace(one, resolved_at=tx.stamp.at), "resolve")
         return supersede(tx, memory, by, tx.stamp.at)
 
     context.write(storage, work)
     context.tell_write(storage, -1)
+    return True

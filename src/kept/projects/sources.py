@@ -128,11 +128,18 @@ def run_git_as_user(folder: Path, *arguments: str, given: bytes = b"") -> GitAns
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return GitAnswer(124, b"", f"git did not finish: {type(error).__name__}.")
-    said = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    return GitAnswer(done.returncode, done.stdout, _without_password(said[-1]) if said else "")
+    return GitAnswer(done.returncode, done.stdout, complaint_of(done.stderr.decode("utf-8", "replace")))
 
 
-def _without_password(line: str) -> str:
+def complaint_of(said: str) -> str:
+    """Return the error in the words of git: its first paragraph and the lines that say `fatal`, without its advice."""
+    paragraph, _, rest = said.strip().partition("\n\n")
+    lines = [*paragraph.splitlines(), *(line for line in rest.splitlines() if line.startswith(("fatal:", "error:")))]
+    sentence = "; ".join(line.strip() for line in lines if line.strip() and not line.startswith("hint:"))
+    return without_password(f"{sentence.rstrip('.')}." if sentence else "")
+
+
+def without_password(line: str) -> str:
     """Hide the password of a URL that git repeats."""
     return re.sub(r"(?<=://)[^/@\s]{1,500}@", "…@", line[:2_000])
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kept.errors import InvalidInput, NotFound, StorageError
 from kept.projects.files import shown
-from kept.projects.sources import GitAnswer, run_git_as_user
+from kept.projects.sources import GitAnswer, run_git_as_user, without_password
 
 NAMESPACE = "refs/kept/"
 NO_COMMIT = "0" * 40
@@ -89,6 +89,16 @@ class TeamRef:
             raise StorageError(f"git {arguments[0]} failed: {answer.complaint}", hint="Nothing was lost; try again.")
         return answer.output
 
+    def _from_remote(self, *arguments: str) -> str:
+        """Return the output of a command that asks the remote. Raises StorageError with git's own words."""
+        answer = self._git(*arguments)
+        if not answer.is_done:
+            raise StorageError(
+                f"The remote {self.remote} ({without_password(self.url)}) cannot be read: {answer.complaint}",
+                hint="Nothing was changed. `git remote -v` shows the address; check it, and that you may read it.",
+            )
+        return os.fsdecode(answer.output).strip()
+
     # ---- the ref ----
 
     def tip(self) -> str | None:
@@ -98,11 +108,11 @@ class TeamRef:
 
     def fetch(self) -> str | None:
         """Bring the ref of the remote here, and return its commit; None if the remote has none yet."""
-        listed = self._text("ls-remote", self.remote, self.name).split()
+        listed = self._from_remote("ls-remote", self.remote, self.name).split()
         if self.name not in listed:
             return None
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-gc")
-        self._bytes("fetch", *quiet, "--refmap=", self.remote, f"+{self.name}:{self.name}")
+        self._from_remote("fetch", *quiet, "--refmap=", self.remote, f"+{self.name}:{self.name}")
         return self.tip()
 
     def commit(self, tip: str | None, files: Mapping[str, bytes], message: str) -> str:
@@ -131,7 +141,7 @@ class TeamRef:
         if answer.is_done:
             self._bytes("update-ref", self.name, commit)
             return True
-        listed = self._text("ls-remote", self.remote, self.name).split()
+        listed = self._from_remote("ls-remote", self.remote, self.name).split()
         if (listed[0] if listed else None) == tip:
             raise StorageError(
                 f"{self.remote} does not take {self.name}: {answer.complaint}",

@@ -120,8 +120,8 @@ def storage_ranking(match: bm25.Match, request: Request, settings: Settings, now
 
 
 def held_by(prepared: Prepared, words: Iterable[str]) -> list[str]:
-    """Which of these words a memory holds: in what it says, or in its kind and source."""
-    said = f"{tokens_of(prepared)} {prepared.source_words} {prepared.kind_words} "
+    """Which of these words a memory holds: in what it says, or in its kind and the agent that it comes from."""
+    said = f"{tokens_of(prepared)} {bm25.agent_words(prepared)} {prepared.kind_words} "
     return [word for word in words if word in said and f" {word} " in said]
 
 

@@ -96,11 +96,11 @@ class _Bar(Struct, frozen=True, kw_only=True):
             return f"fits too little: {self._lack(confidence)}{self._nearer(hit)}"
         if confidence < REST_SHARE * self.profile.floor:
             needed = REST_SHARE * self.profile.floor
-            return f"too weak next to {self.best.ref} (confidence {confidence:.2f}, needs {needed:.2g})"
+            return f"too weak next to [id:{self.best.ref}] (confidence {confidence:.2f}, needs {needed:.2g})"
         if rank >= self.top:
             return f"ranked {rank + 1}, beyond the first {self.top}"
         if hit.score < self.profile.threshold_share * self.best.score:
-            return f"scored below {self.profile.threshold_share:.0%} of the best, {self.best.ref}"
+            return f"scored below {self.profile.threshold_share:.0%} of the best, [id:{self.best.ref}]"
         return None
 
     def _lack(self, confidence: float) -> str:

@@ -157,15 +157,20 @@ def _telling_words(memories: Sequence[Memory]) -> dict[str, frozenset[str]]:
 
 
 def _is_unconfirmed(memory: Memory) -> bool:
-    """Whether somebody's statement waits for a yes. What a tool or a stranger said is quoted, and needs none."""
-    return (
-        memory.status == "candidate" and not memory.is_low_trust and memory.tier != "task" and memory.kind != "summary"
-    )
+    """Return True if a statement waits for a yes. A tool's or a stranger's is quoted, and needs none unless a person
+    has imported it.
+    """
+    is_stated = memory.tier != "task" and memory.kind != "summary"
+    return memory.status == "candidate" and is_stated and (not memory.is_low_trust or _is_imported(memory))
+
+
+def _is_imported(memory: Memory) -> bool:
+    return memory.source.origin in ("import", "migration")
 
 
 def _candidate(memory: Memory) -> ReviewFinding:
     said = "an agent said so, and nobody has confirmed it yet"
-    if memory.source.origin in ("import", "migration"):
+    if _is_imported(memory):
         said = "it was imported, and nobody has confirmed it yet"
     elif memory.trust == "user":
         said = "it was taken from what you said, and may have been meant for that moment only"

@@ -12,6 +12,8 @@ from kept.errors import KeptError
 from kept.memory.verbs.brief import BRIEFING, SHARE
 from kept.model import Briefing
 
+FOR_PEOPLE = ("text", "markdown")  # styles whose lines may be broken in a terminal
+
 
 @command
 @options_of(BRIEFING, also={"budget_tokens": "--budget", "remaining_tokens": "--remaining"})
@@ -33,7 +35,8 @@ def briefing_command(invocation: Invocation, **given: Any) -> None:
         its_document["entries"] = [
             {"ref": entry.ref, "reason": entry.reason, "memory": as_document(entry.memory)} for entry in section.entries
         ]
-    invocation.answer(document, str(briefing).split("\n") if str(briefing) else [], as_is=True)
+    lines = str(briefing).split("\n") if str(briefing) else []
+    invocation.answer(document, lines, as_is=briefing.style not in FOR_PEOPLE)
 
 
 def _briefing(invocation: Invocation, given: dict[str, Any]) -> Briefing:

@@ -54,7 +54,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "Tasks": {
         "tasks": {
-            "task": "Keep track of work: list, show, add, edit, state, note, clear.",
+            "task": "Keep track of work: add, list, show, edit, state, note, notes, output, clear.",
             "promote": "Move a memory to a tier that lives longer.",
         },
         "narratives": {"narrative": "Keep memories of one running story together: begin, end, list, show."},
@@ -76,7 +76,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "Files": {
         "files": {
-            "files": "Keep MEMORY.md and tasks.json in step with your edits: sync, watch, status.",
+            "files": "Keep MEMORY.md, AGENTS.md and tasks.json in step with your edits.",
             "extract": "Take decisions, tasks, notes and definitions out of the files of this project.",
             "items": "List what was extracted, by file and line.",
         }
@@ -92,7 +92,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "import": "Bring in memories and conversations from elsewhere.",
             "export": "Write all memories to a file, for Kept elsewhere or for other programs.",
         },
-        "team": {"team": "Share memories with teammates through the repository's remote: share, push, pull, trust."},
+        "team": {"team": "Share memories with teammates through the repository's remote."},
     },
     "Maintenance": {
         "manage": {

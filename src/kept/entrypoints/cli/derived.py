@@ -107,6 +107,23 @@ def words_of(verb: Verb[Q, A], asked: Q) -> list[str]:
     return words
 
 
+def empty_answer(verb: Verb[Q, A], asked: Q, noun: str, nothing: str, *, besides: Iterable[str] = ()) -> str:
+    """Return the sentence about an empty list: `nothing` is kept, or no `noun` matches where the request leaves some
+    out.
+
+    A switch, and the arguments in `besides`, leave nothing out.
+    """
+    wide = set(besides)
+    narrowing = [
+        one.name
+        for one in wire_arguments(verb.request)
+        if not one.is_required and one.form != "boolean" and getattr(asked, one.name) != one.default
+    ]
+    if getattr(asked, "limit", None) == 0:
+        return f"`--limit 0` shows no {noun}."
+    return nothing if wide.issuperset(narrowing) else f"No {noun} matches."
+
+
 def _parameter(argument: Argument, also: str, complete: Completion | None) -> Decorator:
     return _positional(argument, complete) if argument.is_positional else _option(argument, also, complete)
 
@@ -139,7 +156,7 @@ def _option(argument: Argument, also: str, complete: Completion | None) -> Decor
     is_multiple = argument.is_several or argument.form == "object"
     about = _values(argument, complete)
     if not argument.choices:
-        about["metavar"] = argument.metavar or argument.singular.upper()
+        about["metavar"] = _metavar(argument)
     if argument.default is not None and not is_multiple:
         about |= {"default": str(argument.default), "show_default": bool(argument.default)}
     callback = CALLBACKS.get(argument.form)
@@ -149,9 +166,20 @@ def _option(argument: Argument, also: str, complete: Completion | None) -> Decor
         multiple=is_multiple,
         required=argument.is_required,
         callback=callback(argument) if callback else None,
-        help=f"{argument.help} May be repeated." if is_multiple else argument.help,
+        help=_help(argument, is_multiple=is_multiple),
         **about,
     )
+
+
+def _metavar(argument: Argument) -> str:
+    if argument.form == "object":
+        return argument.metavar if "=" in argument.metavar else "NAME=VALUE"
+    return argument.metavar or argument.singular.upper()
+
+
+def _help(argument: Argument, *, is_multiple: bool) -> str:
+    more = ["Or all as one object of JSON."] if argument.form == "object" else []
+    return " ".join([argument.help, *more, *(["May be repeated."] if is_multiple else [])])
 
 
 def _flag(argument: Argument, spellings: list[str]) -> Decorator:
@@ -252,11 +280,14 @@ def _fitted(argument: Argument) -> Callback:
 
 
 def _mapping(_argument: Argument) -> Callback:
-    """Return `name=value` pairs as a dictionary; a value that is JSON as such."""
+    """Return `name=value` pairs as a dictionary, a value that is JSON as such; or an object of JSON."""
 
     def parse(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any] | None:
         found: dict[str, Any] = {}
         for pair in pairs:
+            if pair.lstrip().startswith("{"):
+                found |= _object(pair, ctx, param)
+                continue
             name, equals, value = pair.partition("=")
             if not equals:
                 raise click.BadParameter(f"{pair[:60]!r} is not NAME=VALUE.", ctx, param)
@@ -267,6 +298,13 @@ def _mapping(_argument: Argument) -> Callback:
         return found or None
 
     return parse
+
+
+def _object(given: str, ctx: click.Context, param: click.Parameter) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(given, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise click.BadParameter(f"{given[:60]!r} is not an object of JSON.", ctx, param) from None
 
 
 def _moment_of(argument: Argument) -> Callback:

@@ -15,7 +15,7 @@ import msgspec
 from kept.entrypoints.cli.completion import COMPLETIONS, one_of
 from kept.entrypoints.cli.derived import STANDARD_INPUT, options_of, request_of
 from kept.entrypoints.cli.frame import command, yes_option
-from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
+from kept.entrypoints.cli.invocation import FAILED, LIKE, Dim, Invocation, Line, nearest
 from kept.entrypoints.cli.sessions import PROGRAMS, counting_kinds, import_transcripts
 from kept.entrypoints.cli.wording import checkout_note, counted, counted_kinds, memories, progress
 from kept.errors import InvalidInput
@@ -116,6 +116,7 @@ def _named(format: str | None, what: tuple[str, ...]) -> tuple[str | None, tuple
     if format is None and what and what[0] in FORMATS:
         format, what = what[0], what[1:]
     if what:
+        _check_format(what[0])
         return format, what
     if format is None:
         raise click.UsageError("There is nothing to import. Name a FORMAT, a PATH, or both.")
@@ -123,6 +124,13 @@ def _named(format: str | None, what: tuple[str, ...]) -> tuple[str | None, tuple
     if place is None and format not in PROGRAMS and format not in HOST_OF_FORMAT:
         raise click.UsageError(f"Name the file or folder: kept import {format} PATH")
     return format, ("" if place is None else str(place),)
+
+
+def _check_format(typed: str) -> None:
+    """Raise UsageError for a word that is the name of no file, and nearly that of a format."""
+    meant = nearest(typed, FORMATS, cutoff=LIKE)
+    if meant is not None and typed != STANDARD_INPUT and not Path(typed).expanduser().exists():
+        raise click.UsageError(f"There is no file and no format {typed[:60]!r}. Did you mean {meant}?")
 
 
 def _reader(format: str | None, path: str) -> str:

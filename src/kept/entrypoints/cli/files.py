@@ -12,7 +12,7 @@ from kept.distribution import install_line
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import counted, memories, name_of, progress
+from kept.entrypoints.cli.wording import counted, memories, name_of, nothing_yet, progress
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, views
 from kept.memory.files import ViewStatus, item_document, merge_texts
@@ -37,7 +37,10 @@ def sync_files(invocation: Invocation, *, yes: bool) -> None:
     it. You are asked when many lines are gone at once, and about every edit of a file in a repository.
     """
     with invocation.open(auto_upkeep=False) as memory:  # which would take edits in without asking
-        done = memory.files.sync(ask=_asking(invocation, yes=yes))
+        done = memory.files.sync(ask=_asking(invocation, yes=yes)) if memory.files.status() else []
+    if not done:
+        invocation.answer({"files": done}, [nothing_yet(invocation)])
+        return
     lines = [line for one in done for line in _synced_lines(one)]
     invocation.answer({"files": done}, lines)
 
@@ -53,7 +56,12 @@ def write_agents(invocation: Invocation, *, remove: bool, yes: bool) -> None:
     """
     with invocation.open(auto_upkeep=False) as memory:
         done = memory.files.agents(remove=remove, ask=_asking(invocation, yes=yes))
-    invocation.answer(done, _synced_lines(done))
+    lines = _synced_lines(done)
+    if remove and done.is_written:
+        is_left = Path(done.path).exists()
+        what = " stays, without the block of Kept" if is_left else " is deleted: it held nothing but the block of Kept"
+        lines[0] = (Strong(done.name), what, Dim(f"  {done.path}"))
+    invocation.answer(done, lines)
 
 
 def _asking(invocation: Invocation, *, yes: bool) -> views.Ask:
@@ -150,8 +158,11 @@ def write_brain(invocation: Invocation, **given: Any) -> None:
 def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path) -> None:
     """Merge two versions of a MEMORY.md for git, line by line; the result replaces OURS.
 
-    Set it up with `git config merge.kept.driver "PYTHONPATH= $(command -v kept) files merge-driver %O %A %B"` and a
-    line `MEMORY.md merge=kept` in .gitattributes. Where both sides changed a line, both stay.
+    Where both sides changed a line, both stay. A line `MEMORY.md merge=kept` in .gitattributes and this command set it
+    up.
+
+    \b
+    git config merge.kept.driver "PYTHONPATH= $(command -v kept) files merge-driver %O %A %B"
     """
     try:
         texts = [path.read_bytes().decode() for path in (base, ours, theirs)]

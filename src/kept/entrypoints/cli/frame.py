@@ -7,7 +7,7 @@ the same.
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, wraps
 from importlib import import_module
@@ -21,7 +21,7 @@ import kept
 from kept import access
 from kept.entrypoints.cli.amounts import ago
 from kept.entrypoints.cli.catalog import COMMANDS, FIRST_PAGE, CatalogEntry
-from kept.entrypoints.cli.invocation import LIKE, Invocation, nearest, run, wants_json
+from kept.entrypoints.cli.invocation import LIKE, Invocation, nearest, run, tied, untied, wants_json
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
 from kept.model import SessionRecord
@@ -175,7 +175,7 @@ def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 def show_help(ctx: click.Context) -> None:
     """Answer with the help of this command, and stop."""
     page = ctx.get_help()
-    find_invocation(ctx).answer({"help": page}, page.split("\n"))
+    find_invocation(ctx).answer({"help": page}, page.split("\n"), as_is=True)  # wrapped already, but for examples
     ctx.exit()
 
 
@@ -185,8 +185,28 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+class HelpFormatter(click.HelpFormatter):
+    """A page of help that breaks no line within text between backticks, which is a command to copy."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(tied(text, self.width - self.current_indent))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = WIDE, col_spacing: int = 2) -> None:
+        room = self.width - self.current_indent - col_max - col_spacing
+        super().write_dl([(name, tied(help, room)) for name, help in rows], col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return untied(super().getvalue())
+
+
 class Command(click.Command):
     """A command with the global options, which its help only names."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the page of help of this command, for the width of the terminal."""
+        formatter = HelpFormatter(width=ctx.terminal_width, max_width=ctx.max_content_width)
+        self.format_help(ctx, formatter)
+        return formatter.getvalue().rstrip("\n")
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         attributes["params"] = [*(attributes.get("params") or ()), *_global_options()]
@@ -251,8 +271,8 @@ class Group(Command, click.Group):
         return add
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands that are written by hand, then those derived from verbs."""
-        return [*super().list_commands(ctx), *(name for name in self._derived() if name not in self.commands)]
+        """Return all commands in alphabetical order: those written by hand and those derived from verbs."""
+        return sorted({*super().list_commands(ctx), *self._derived()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command of this group; a verb that names one gives it where no module has it."""

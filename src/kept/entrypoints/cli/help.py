@@ -14,7 +14,7 @@ def help_command(invocation: Invocation, *, words: tuple[str, ...], is_all: bool
     ctx = click.get_current_context().find_root()
     if is_all and not words:
         page = root.every_command(ctx)
-        invocation.answer({"help": page}, page.split("\n"))
+        invocation.answer({"help": page}, page.split("\n"), as_is=True)
         return
     for word in words:
         if not isinstance(ctx.command, click.Group):

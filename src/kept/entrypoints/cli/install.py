@@ -16,7 +16,7 @@ import kept.entrypoints.install as install
 from kept.distribution import VERSION, install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.sessions import import_past, past_sessions
+from kept.entrypoints.cli.sessions import import_past, past_sessions, unread_sessions
 from kept.entrypoints.cli.setup import not_set, set_for_user, user_file
 from kept.entrypoints.cli.wording import checkout_note, counted
 from kept.entrypoints.install import codex
@@ -177,8 +177,9 @@ class Offer(NamedTuple):
         if self.readers:
             yield f"Kept also reads the notes that {titles(self.readers)} may keep of a project, and never writes them."
         if self.past:
-            sessions = ", ".join(f"{AGENTS[name].title} {number:,}" for name, number in self.past.items())
-            yield f"The past sessions of this project are imported ({sessions}); --no-import leaves them."
+            sessions = ", ".join(f"{number:,} of {AGENTS[name].title}" for name, number in self.past.items())
+            past = "Past sessions of this project that were not read yet are imported"
+            yield f"{past}: {sessions}. --no-import leaves them."
 
 
 def _offer(invocation: Invocation, names: Sequence[str], *, with_past: bool) -> Offer:
@@ -192,10 +193,11 @@ def _offer(invocation: Invocation, names: Sequence[str], *, with_past: bool) -> 
 
 
 def _past_sessions(invocation: Invocation, names: Sequence[str]) -> Mapping[str, int]:
-    """Count the past sessions of this project that can be imported, by agent."""
+    """Count the past sessions of this project that can be imported and were not, by agent."""
     with suppress(KeptError):  # no project here, say
         if not checkout_note(invocation):
-            return past_sessions(invocation, [name for name in names if name in IMPORTABLE])
+            with invocation.open() as memory:
+                return unread_sessions(memory, [name for name in names if name in IMPORTABLE])
     return {}
 
 
@@ -213,7 +215,7 @@ def _agree(
     if is_settled or (is_named and not offer.is_made):
         return False
     invocation.tell(*_done_lines(needed, target, dry_run=True, in_full=not offer.is_made), *offer.lines())
-    question = f"Put Kept into {titles(list(plans))}?"
+    question = f"Put Kept into {titles(list(plans))}?" if any(needed.values()) else "Import them?"
     if offer.is_made:
         _ask_once(invocation, question, needed, target)
         set_for_user(invocation, dict.fromkeys((READ_BY[name] for name in offer.readers), "true"))
@@ -226,7 +228,8 @@ def _ask_once(
     invocation: Invocation, question: str, needed: Mapping[str, Sequence[install.Change]], target: Target
 ) -> None:
     """Ask a person, who may look at the changes first. Raises NotAllowed when the answer is no."""
-    while (picked := invocation.pick(question, (YES, NO, SHOW))) == SHOW:
+    options = (YES, NO, SHOW) if any(needed.values()) else (YES, NO)
+    while (picked := invocation.pick(question, options)) == SHOW:
         invocation.tell(*_done_lines(needed, target, dry_run=True, in_full=True))
     if picked != YES:
         raise NotAllowed("The answer was no. Nothing was changed.")
@@ -389,8 +392,9 @@ def _import_past(invocation: Invocation, names: Sequence[str], offer: Offer, is_
 @command
 @_agents
 @click.option("--data", is_flag=True, help="Also delete all memories, of every project, after a yes.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @_yes
-def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: bool, yes: bool) -> None:
+def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: bool, dry_run: bool, yes: bool) -> None:
     """Gives back every file as it was before `kept install`; from a file that changed since, only Kept's own entries
     are removed. A file that cannot be changed is named, and the others are cleaned. Memories stay, unless --data is
     given.
@@ -400,13 +404,14 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     place, settings = projects.home, user_file()
     home = place.root
     chosen = [install.known(name) for name in agents]
-    if data:
-        check_home(place)
-        also = f", and the settings in its {settings.name}" if settings.parent == home and settings.exists() else ""
-        invocation.agree(f"Delete all memories of all projects in {home}{also}? This cannot be undone.", yes=yes)
+    if dry_run:
+        planned = _planned_lines(invocation, chosen, where, data=data)
+        invocation.answer({"dry_run": True, "planned": planned}, planned or [_not_installed(agents)])
+        return
+    _agree_to_removal(invocation, chosen, where, data=data, yes=yes)
     with install.one_at_a_time(home):
         book = ledger(invocation)
-        entries = book.of(chosen) if agents else dict(book.entries)
+        entries = _entries_of(book, chosen)
         removal = install.remove(entries, where, book)
     done = removal.done
     lines = _removed_lines(done, entries, where)
@@ -415,7 +420,7 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
         raise _refused(removal.refused, data=data)
     lines += [] if agents else _without_block(invocation, yes=yes)
     if not entries:
-        lines.append(f"Kept is not installed in {titles(agents) if agents else 'any agent'}.")
+        lines.append(_not_installed(agents))
     if data:
         marks = projects.remove_ids()  # while the registry is there
         lines += [_deleted_line(home, delete_home(place)), *_left_lines(marks, settings)]
@@ -423,6 +428,56 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
         lines.append(f"Memories stay in {home}. `kept uninstall --data` deletes them.")
     document = {"changes": [_document(change) for change in done], "home": str(home), "data_deleted": data}
     invocation.answer(document, lines)
+
+
+def _agree_to_removal(
+    invocation: Invocation, chosen: Sequence[str], where: MachineFacts, *, data: bool, yes: bool
+) -> None:
+    """Ask a person before memories are deleted, and at a terminal before any file is changed."""
+    if data:
+        place, settings = open_projects(invocation.home).home, user_file()
+        check_home(place)
+        is_inside = settings.parent == place.root and settings.exists()
+        also = f", and the settings in its {settings.name}" if is_inside else ""
+        invocation.agree(f"Delete all memories of all projects in {place.root}{also}? This cannot be undone.", yes=yes)
+    elif not yes and invocation.can_ask() and (planned := _planned_lines(invocation, chosen, where, data=False)):
+        invocation.tell(*planned)
+        invocation.agree(f"Take Kept out of {_installed_in(_entries_of(ledger(invocation), chosen))}?")
+
+
+def _entries_of(book: install.Ledger, chosen: Sequence[str]) -> dict[str, install.LedgerEntry]:
+    """Return the files that were changed for these agents, or for all."""
+    return dict(book.of(chosen)) if chosen else dict(book.entries)
+
+
+def _not_installed(agents: Sequence[str]) -> str:
+    return f"Kept is not installed in {titles(agents) if agents else 'any agent'}."
+
+
+def _installed_in(entries: Mapping[str, install.LedgerEntry]) -> str:
+    return titles(list(dict.fromkeys(entry.agent for entry in entries.values()))) if entries else "this project"
+
+
+def _planned_lines(invocation: Invocation, chosen: Sequence[str], where: MachineFacts, *, data: bool) -> list[str]:
+    """List what an uninstallation would change."""
+    book = ledger(invocation)
+    entries = _entries_of(book, chosen)
+    planned, refused = install.plan_removals(entries, where, book)
+    needed = [change for _, change in planned if not change.is_nothing]
+    lines = [str(line) for line in _removed_lines(needed, entries, where, dry_run=True)]
+    lines += [str(error) for error in refused]
+    if not chosen and _has_block(invocation):
+        lines.append(f"would remove the block from {AGENTS_MD}")
+    if data:
+        lines.append(f"would delete the memories in {open_projects(invocation.home).home.root}")
+    return lines
+
+
+def _has_block(invocation: Invocation) -> bool:
+    """Return True if the AGENTS.md of this project has a block of Kept."""
+    with suppress(KeptError), invocation.open(auto_upkeep=False) as memory:
+        return any(one.name == AGENTS_MD for one in memory.files.status())
+    return False
 
 
 def _without_block(invocation: Invocation, *, yes: bool) -> list[Line]:
@@ -445,19 +500,29 @@ def _without_block(invocation: Invocation, *, yes: bool) -> list[Line]:
 
 
 def _removed_lines(
-    done: Sequence[install.Change], entries: Mapping[str, install.LedgerEntry], where: MachineFacts
+    done: Sequence[install.Change],
+    entries: Mapping[str, install.LedgerEntry],
+    where: MachineFacts,
+    *,
+    dry_run: bool = False,
 ) -> list[Line]:
     """List each file that was deleted, restored or changed; the files of a folder of our own are counted."""
     ours = [one for one in done if one.after is None and one.path.is_relative_to(where.plugin)]
-    lines: list[Line] = [f"deleted {_short(where.plugin, where)} ({counted(len(ours), 'file')})"] if ours else []
-    return lines + [_removed_line(one, entries[str(one.path)], where) for one in done if one not in ours]
+    deleted = "would delete" if dry_run else "deleted"
+    lines: list[Line] = [f"{deleted} {_short(where.plugin, where)} ({counted(len(ours), 'file')})"] if ours else []
+    return lines + [
+        _removed_line(one, entries[str(one.path)], where, dry_run=dry_run) for one in done if one not in ours
+    ]
 
 
-def _removed_line(change: install.Change, entry: install.LedgerEntry, where: MachineFacts) -> str:
+def _removed_line(change: install.Change, entry: install.LedgerEntry, where: MachineFacts, *, dry_run: bool) -> str:
     path = _short(change.path, where)
+    delete, restore, remove = (
+        ("would delete", "would restore", "would remove") if dry_run else ("deleted", "restored", "removed")
+    )
     if change.after is None:
-        return f"deleted {path}"
-    return f"restored {path}" if change.after == entry.base else f"removed Kept's entries from {path}"
+        return f"{delete} {path}"
+    return f"{restore} {path}" if change.after == entry.base else f"{remove} Kept's entries from {path}"
 
 
 def _deleted_line(home: Path, left: Sequence[str]) -> str:

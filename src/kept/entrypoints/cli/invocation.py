@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import shutil
+import string
 import sys
 import textwrap
 import traceback
@@ -28,6 +29,7 @@ from msgspec.structs import replace
 import kept
 from kept import text
 from kept.errors import InvalidInput, KeptError, MovedAway, NotAllowed
+from kept.ids import is_ref
 from kept.memory import Kept, database, opening
 from kept.memory.views import SyncReport
 from kept.model import Actor, Role
@@ -45,7 +47,7 @@ HELP = "help"  # the option of the question mark
 _ANSWERS = {"": False, "n": False, "no": False, "y": True, "yes": True}
 _EMOJI_STYLE = "\ufe0f"
 _CODE = re.compile(r"(\S*`[^`\n]+`\S*\s*)")
-_TIED = "\ue000"  # in place of a space at which a line must not break
+_TIED = "\ue000"  # in place of a space at which a line must not break: of a command, of an option with its key
 
 Ask = Callable[[str], bool]
 Pick = Callable[[str, Sequence[str]], str]
@@ -53,6 +55,10 @@ Pick = Callable[[str, Sequence[str]], str]
 
 class Strong(str):
     """Text to be shown bold."""
+
+
+class Command(Strong):
+    """A command line to copy: bold, and without a line break in it."""
 
 
 class Dim(str):
@@ -86,6 +92,7 @@ class Good(str):
 # Colours are for terminals only; every line says the same without them.
 _STYLES: Mapping[type[str], Mapping[str, Any]] = {
     Strong: {"bold": True},
+    Command: {"bold": True},
     Dim: {"dim": True},
     Label: {"dim": True},
     Marked: {"bold": True, "fg": "yellow"},
@@ -230,7 +237,9 @@ class Invocation(Struct, frozen=True, kw_only=True):
             raise NotAllowed(
                 f"This needs confirmation: {question}", hint="Add --yes to confirm, or run the command in a terminal."
             )
-        if not ask(text.visible(question, keep_newlines=False)):
+        with _interrupting():
+            agreed = ask(text.visible(question, keep_newlines=False))
+        if not agreed:
             raise NotAllowed("The answer was no. Nothing was changed.")
         return True
 
@@ -250,7 +259,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     def pick(self, question: str, options: Sequence[str]) -> str:
         """Which of the options a person picks; Enter picks the first one. Only where `can_pick`."""
-        return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
+        with _interrupting():
+            return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
 
     def answer(self, document: object, lines: Iterable[Line], *, as_is: bool = False) -> None:
         """Print the result: as one JSON document with --json, else as lines; on a terminal that is too small for them,
@@ -326,8 +336,9 @@ def _columns_of(character: str) -> int:
 def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     """Break a line at words, so that none is wider than the terminal; the rest is indented like its beginning.
 
-    Measured as it is shown: escaped, and in columns. A command between backticks stays on one row, so that it can be
-    copied. A word or a command that is wider than a row is broken.
+    Measured as it is shown: escaped, and in columns. Things to copy have no line break in them: a Command, text between
+    backticks, and a word with a slash, which is a path or a URL. A terminal wraps those that are wider than a row, and
+    copies them whole. Any other word that is wider is broken. The styles of the parts change no line break.
     """
     if not width:
         return [tuple(parts)]
@@ -336,17 +347,28 @@ def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     if columns(plain) <= width:
         return [tuple(safe)]
     margin = _margin(safe, plain, width)
-    indent = len(margin)
-    lines: list[list[str]] = [[]]
-    used = 0
-    for part, piece in _pieces(safe, width - indent):
-        if used > indent and used + columns(piece.rstrip()) > width:
-            lines[-1][-1] = type(lines[-1][-1])(lines[-1][-1].rstrip())  # a space at the edge would wrap by itself
-            lines.append([margin])
-            used = indent
-        lines[-1].append(type(part)(piece))
-        used += columns(piece)
-    return [tuple(line) for line in lines]
+    tied = "".join(part.replace(" ", _TIED) if isinstance(part, Command) else part for part in safe)
+    rows: list[tuple[int, int]] = []
+    start = end = used = 0
+    for piece in _pieces(tied, width - len(margin)):
+        if used > len(margin) and used + columns(piece.rstrip()) > width:
+            rows.append((start, end))
+            start, used = end, len(margin)
+        end, used = end + len(piece), used + columns(piece)
+    first, *others = [*rows, (start, end)]
+    return [_slice(safe, *first), *((margin, *_slice(safe, *row)) for row in others)]
+
+
+def _slice(parts: Sequence[str], start: int, end: int) -> tuple[str, ...]:
+    """Return the parts of a row, without the spaces at its end: a space at the edge would wrap as a row."""
+    end = start + len("".join(parts)[start:end].rstrip())
+    row: list[str] = []
+    at = 0
+    for part in parts:
+        if cut := part[max(0, start - at) : max(0, end - at)]:
+            row.append(type(part)(cut))
+        at += len(part)
+    return tuple(row)
 
 
 def _margin(parts: Sequence[str], plain: str, width: int) -> str:
@@ -359,25 +381,42 @@ def _margin(parts: Sequence[str], plain: str, width: int) -> str:
     return "".join("│" if character == "│" else " " for character in plain[:indent].ljust(indent))
 
 
-def _pieces(parts: Sequence[str], most: int) -> Iterator[tuple[str, str]]:
-    """Yield each word with the part that it is from; a word that no row holds comes in pieces."""
-    for part in parts:
-        for word in _words(part, most):
-            piece, used = "", 0
-            for character in word if columns(word.rstrip()) > most else ():
-                own = _columns_of(character)
-                if own and used + own > most:
-                    yield part, piece
-                    piece, used = "", 0
-                piece, used = piece + character, used + own
-            yield part, piece or word
+def tied(text: str, most: int) -> str:
+    """Return a text without spaces in code between backticks that a row holds; `untied` brings them back."""
+    pieces = _CODE.split(text)
+    return "".join(
+        f"{piece.rstrip().replace(' ', _TIED)}{piece[len(piece.rstrip()) :]}"
+        if _CODE.fullmatch(piece) and columns(piece.rstrip()) <= most
+        else piece
+        for piece in pieces
+    )
 
 
-def _words(part: str, most: int) -> Iterator[str]:
-    """Yield each word with the space behind it; text between backticks is one word where a row holds it."""
-    for piece in _CODE.split(part):
-        whole = _CODE.fullmatch(piece) and columns(piece.rstrip()) <= most
-        yield from [piece] if whole else re.split(r"(?<=\s)(?=\S)", piece)
+def untied(text: str) -> str:
+    return text.replace(_TIED, " ")
+
+
+def _pieces(line: str, most: int) -> Iterator[str]:
+    """Yield each word with the space behind it; one that no row holds comes in pieces, if it is nothing to copy."""
+    for word in _words(line):
+        shown = word.rstrip()
+        if columns(shown) <= most or "/" in shown or _TIED in shown or _CODE.fullmatch(word):
+            yield word
+            continue
+        piece, used = "", 0
+        for character in word:
+            own = _columns_of(character)
+            if own and used + own > most:
+                yield piece
+                piece, used = "", 0
+            piece, used = piece + character, used + own
+        yield piece
+
+
+def _words(line: str) -> Iterator[str]:
+    """Yield each word with the space behind it; text between backticks is one word."""
+    for piece in filter(None, _CODE.split(line)):
+        yield from [piece] if _CODE.fullmatch(piece) else re.split(r"(?<=\s)(?=\S)", piece)
 
 
 def can_page() -> bool:
@@ -436,6 +475,17 @@ def _styled(part: str) -> str:
     return _safe(part) if style is None else click.style(_safe(part), **style)
 
 
+@contextmanager
+def _interrupting() -> Iterator[None]:
+    """Raise an answer of Ctrl-C as a KeyboardInterrupt. Click's Abort is a RuntimeError, which the code that asks may
+    take for a failure in its own work.
+    """
+    try:
+        yield
+    except click.Abort:
+        raise KeyboardInterrupt from None
+
+
 def _ask_at_terminal(question: str) -> bool:
     asked = "\n".join(question_rows(question, _width(sys.stderr) or 80)) + " [y/N]"
     while (answer := click.prompt(asked, default="", show_default=False, err=True).strip().lower()) not in _ANSWERS:
@@ -450,11 +500,15 @@ def question_rows(question: str, columns: int) -> list[str]:
 
 
 def keys_of(options: Sequence[str]) -> dict[str, str]:
-    """A key for each option: its first letter that no option before it has."""
+    """A key for each option: its first letter that no option before it has; of a ref, the next letter that is free.
+
+    A key is never a digit: it would look like a ref.
+    """
     keys: dict[str, str] = {}
     for option in options:
-        letters = ["?"] if option == HELP else [letter for letter in option.lower() if letter.isalpha()]
-        keys[next((letter for letter in letters if letter not in keys), str(len(keys) + 1))] = option
+        own = [] if is_ref(option.removeprefix("id:")) else [letter for letter in option.lower() if letter.isalpha()]
+        letters = ["?"] if option == HELP else [*own, *string.ascii_letters]
+        keys[next(letter for letter in letters if letter not in keys)] = option
     return keys
 
 
@@ -462,9 +516,10 @@ def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
     """One key is enough; Enter takes the first option, Escape or Ctrl-C ends the command."""
     keys = keys_of(options)
     shown = "  ".join(f"[{key}] {option}".replace(" ", _TIED) for key, option in keys.items())
-    asked = question if question.endswith("?") else f"{question}:"
-    lines = wrapped((f"{asked} {shown} (Enter: {options[0]}) ",), max(20, (_width(sys.stderr) or 80) - 12))
-    click.echo("\n".join("".join(line) for line in lines).replace(_TIED, " "), nl=False, err=True)
+    asked, enter = question if question[-1:] in "?:" else f"{question}:", f"(Enter: {options[0]})".replace(" ", _TIED)
+    room = max(map(columns, options)) + 2  # behind the question, for the answer
+    lines = wrapped((f"{asked} {shown} {enter}",), max(20, (_width(sys.stderr) or 80) - room))
+    click.echo("\n".join("".join(line) for line in lines).replace(_TIED, " ") + " ", nl=False, err=True)
     while (picked := _option_of(click.getchar(), keys, options)) is None:
         pass
     click.echo(picked, err=True)
@@ -477,7 +532,7 @@ def _option_of(key: str, keys: Mapping[str, str], options: Sequence[str]) -> str
         raise click.Abort
     if key in ("\r", "\n"):
         return options[0]
-    return LATER if key == " " and LATER in options else keys.get(key.lower())
+    return LATER if key == " " and LATER in options else keys.get(key, keys.get(key.lower()))
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

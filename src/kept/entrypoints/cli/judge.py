@@ -17,7 +17,7 @@ import msgspec
 from kept import tokens
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import command, session_named, yes_option
-from kept.entrypoints.cli.invocation import LATER, Dim, Invocation, Line
+from kept.entrypoints.cli.invocation import HELP, LATER, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.hook.agents import SILENT_VARIABLE
 from kept.entrypoints.wording import settled_sentence
@@ -28,7 +28,16 @@ from kept.memory.judging import answer_from
 from kept.memory.verbs.judge import JUDGE, PROPOSALS
 from kept.text import visible
 
-KEEP, DROP, EDIT, BACK, QUIT = "keep", "drop", "edit", "undo", "quit"
+KEEP, DROP, WRONG, EDIT, BACK, QUIT = "keep", "drop", "wrong", "edit", "undo", "quit"
+MEANING = {
+    KEEP: "later sessions are told it",
+    DROP: "it is not kept; one that was stored before is archived",
+    WRONG: "it is false: dropped, and refused if it comes back",
+    EDIT: "keep it with a better text, which you type now",
+    LATER: "leave it for the next time (the space bar does the same)",
+    BACK: "go back to the statement before",
+    QUIT: "stop here, and carry out the answers so far",
+}
 PROGRAMS: Mapping[str, tuple[str, ...]] = {  # each reads its prompt from standard input
     "claude": ("claude", "-p"),
     "codex": ("codex", "exec", "--skip-git-repo-check", "-"),
@@ -53,8 +62,9 @@ AS_JSON = (
 def judge_command(
     invocation: Invocation, *, only_list: bool, code: str | None, program: str | None, yes: bool, **given: Any
 ) -> None:
-    """Rules take statements out of a session. In a terminal you are asked about each: k keeps it, d drops it, e edits
-    it, space leaves it for later, u goes back, q ends. Nothing changes before the end, and `kept undo` takes it back.
+    """Rules take statements out of a session. In a terminal you are asked about each: k keeps it, d drops it, w drops
+    it as wrong, e edits it, space leaves it for later, u goes back, q ends, ? explains them. Nothing changes before the
+    end, and `kept undo` takes it back.
 
     \b
     kept judge --keep 1 --keep 4 --drop 2 --rewrite 3="Retries are limited to 3 attempts."
@@ -112,9 +122,12 @@ def _picked(asked: JudgeList, invocation: Invocation) -> Mapping[str, Any]:
     while place < len(statements):
         one = statements[place]
         invocation.tell("", asked.lines[place])
-        picked = invocation.pick(f"{place + 1} of {len(statements)}", [KEEP, DROP, EDIT, LATER, BACK, QUIT])
+        picked = invocation.pick(f"{place + 1} of {len(statements)}", [*MEANING, HELP])
         if picked == QUIT:
             break
+        if picked == HELP:
+            invocation.tell(*((Strong(f"    {name:<8}"), meaning) for name, meaning in MEANING.items()))
+            continue
         if picked == BACK:
             place = max(0, place - 1)
             continue
@@ -123,7 +136,7 @@ def _picked(asked: JudgeList, invocation: Invocation) -> Mapping[str, Any]:
         if picked == EDIT:
             rewritten[str(one.n)] = click.prompt("New text", default=visible(one.text), err=True)
         place += 1
-    numbers = {name: [n for n, picked in decisions.items() if picked == name] for name in (KEEP, DROP)}
+    numbers = {name: [n for n, picked in decisions.items() if picked == name] for name in (KEEP, DROP, WRONG)}
     return {name: value for name, value in {**numbers, "rewrite": rewritten}.items() if value}
 
 
@@ -134,7 +147,7 @@ def _answer_of(program: str, asked: JudgeList, invocation: Invocation, *, yes: b
     """Run a program with the list and return its answer."""
     path = shutil.which(PROGRAMS[program][0])
     if path is None:
-        raise NotFound(f"{program} is not installed.", hint=f"Choose from {', '.join(PROGRAMS)}, or decide yourself.")
+        raise NotFound(f"{program} is not installed.", hint=f"{_others(program)} decide yourself: kept judge.")
     prompt = asked.text + AS_JSON
     price = counted(tokens.estimate(prompt) + ANSWER_TOKENS, "token")
     invocation.agree(f"Send this list to {program}, about {price} besides the program's own?", yes=yes)
@@ -156,6 +169,12 @@ def _answer_of(program: str, asked: JudgeList, invocation: Invocation, *, yes: b
         raise KeptError(f"{program} ended with {done.returncode}. Nothing was changed.")
     answer = answer_from(_json_in(done.stdout, program), asked)
     return {name: value for name, value in msgspec.to_builtins(answer).items() if value}
+
+
+def _others(program: str) -> str:
+    """Name the other programs that are installed, if there are any."""
+    found = [name for name, words in PROGRAMS.items() if name != program and shutil.which(words[0])]
+    return f"Use {' or '.join(found)}, or" if found else "Install it, or"
 
 
 def _json_in(said: str, program: str) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """Aliases, secrets, pauses and upkeep: `kept alias`, `secrets`, `pause`, `resume` and `upkeep`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -9,16 +10,21 @@ from kept.entrypoints.cli.derived import given_text, options_of, request_of
 from kept.entrypoints.cli.frame import command, group, session_named, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import bracketed, memories
+from kept.memory.store import Leak
+from kept.memory.upkeep import StepAction
 from kept.memory.verbs.switches import ADD_ALIAS, ALLOW, LIST_ALIASES, PAUSE, REMOVE_ALIAS, RESUME
 from kept.memory.verbs.upkeep import SCAN, UPKEEP
 
-_UPKEEP_DONE = {
+# The words for each step: made, and in a dry run.
+UPKEEP_DONE: Mapping[StepAction, tuple[str, str]] = {
     "confirm": ("is confirmed", "would be confirmed"),
     "penalise": ("counts for less", "would count for less"),
     "expire": ("is archived", "would be archived"),
     "evict": ("is archived", "would be archived"),
+    "finish": ("is finished", "would be finished"),
     "pack": ("is packed", "would be packed"),
 }
+OF_SESSIONS: tuple[StepAction, ...] = ("finish", "pack")
 
 
 @group
@@ -77,20 +83,27 @@ def secrets_command() -> None:
 def scan_for_secrets(invocation: Invocation, *, yes: bool, **given: Any) -> None:
     """Search memories, messages, tasks and aliases for secrets."""
     asked = request_of(SCAN, given)
-    if asked.fix and not yes:
-        invocation.agree("Remove every secret from all stored memories, for good? This cannot be undone.")
     with invocation.open(yes=True) as memory:
-        leaks = memory.perform(SCAN, asked)
+        leaks = memory.perform(SCAN, msgspec.structs.replace(asked, fix=False))
+        if asked.fix and leaks:
+            if not yes:
+                invocation.tell(*_leak_lines(leaks, ""))
+                invocation.agree(f"Remove the secrets from {memories(len(leaks))} for good? This cannot be undone.")
+            leaks = memory.perform(SCAN, asked)
     end = ": removed" if asked.fix else ""
-    lines: list[Line] = [
-        (Strong(bracketed(leak.ref)), f" {', '.join(f'{found.kind} ({found.count})' for found in leak.found)}{end}")
-        for leak in leaks
-    ]
+    lines = _leak_lines(leaks, end)
     if not leaks:
         lines.append("No secrets are stored here.")
     elif not asked.fix:
         lines.append(Dim(f"{memories(len(leaks))}. `kept secrets scan --fix` removes the secrets."))
     invocation.answer({"leaks": leaks}, lines)
+
+
+def _leak_lines(leaks: Sequence[Leak], end: str) -> list[Line]:
+    return [
+        (Strong(bracketed(leak.ref)), f" {', '.join(f'{found.kind} ({found.count})' for found in leak.found)}{end}")
+        for leak in leaks
+    ]
 
 
 @secrets_command.command("allow")
@@ -143,8 +156,8 @@ def upkeep_command(invocation: Invocation, **given: Any) -> None:
         done = memory.perform(UPKEEP, asked)
     lines: list[Line] = [
         (
-            Strong(one.ref if one.action == "pack" else f"[id:{one.ref}]"),
-            f" {_UPKEEP_DONE[one.action][asked.dry_run]}: {one.reason}.",
+            Strong(f"Session {one.ref}" if one.action in OF_SESSIONS else bracketed(one.ref)),
+            f" {UPKEEP_DONE[one.action][asked.dry_run]}: {one.reason}.",
         )
         for one in done.done
     ]

@@ -1,6 +1,7 @@
 """`kept review`: memories that need a decision, contradictions among them, and decisions carried out."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -9,9 +10,9 @@ import msgspec
 from kept.entrypoints.cli.derived import given_text, options_of, request_of
 from kept.entrypoints.cli.edit import edited_lines
 from kept.entrypoints.cli.frame import acting_group, yes_option
-from kept.entrypoints.cli.invocation import HELP, LATER, Clash, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import HELP, LATER, Clash, Command, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, counted, memories, name_of
-from kept.errors import InvalidInput, KeptError, NotFound
+from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.reviews import Decision, Review, ReviewFinding, parse_decision
 from kept.memory.verbs.contradictions import CONFLICTS, DECIDE, RESOLVE, REVIEW
@@ -80,7 +81,8 @@ def review_command(
                 invocation.answer(msgspec.to_builtins(review) | {"findings": findings}, _review_lines(review))
                 return
             chosen = _asked(review, invocation, memory)
-        changed, lines = _applied(memory, chosen)
+        with _telling_undone(invocation, chosen):
+            changed, lines = _applied(memory, chosen)
     _answer_applied(invocation, chosen, changed, lines)
 
 
@@ -136,11 +138,27 @@ def _asked(review: Review, invocation: Invocation, memory: Kept) -> list[Decisio
     try:
         _ask_each(list(review), invocation, memory, chosen)
     except (click.Abort, KeyboardInterrupt):
-        if chosen:
-            again = " ".join(f"--apply {one}" for one in chosen.values())
-            invocation.tell("", f"No decision was carried out. This does it: kept review {again}")
+        _tell_undone(invocation, list(chosen.values()))
         raise
     return list(chosen.values())
+
+
+@contextmanager
+def _telling_undone(invocation: Invocation, chosen: Sequence[Decision]) -> Iterator[None]:
+    """Name the decisions where the last question, about global memory, is not answered or answered with no."""
+    try:
+        yield
+    except (KeyboardInterrupt, NotAllowed):
+        if invocation.can_pick():
+            _tell_undone(invocation, chosen)
+        raise
+
+
+def _tell_undone(invocation: Invocation, chosen: Sequence[Decision]) -> None:
+    """Name the command that carries out decisions that were not."""
+    if chosen:
+        again = Command(f"kept review {' '.join(f'--apply {one}' for one in chosen)}")
+        invocation.tell("", ("No decision was carried out. This does it: ", again))
 
 
 def _ask_each(
@@ -279,10 +297,8 @@ def _finding_lines(finding: ReviewFinding) -> list[Line]:
 
 
 def _proposal(proposed: Decision) -> str:
-    """Return a proposal in words."""
-    if proposed.by is None:
-        return f"{proposed.action} {proposed.ref}"
-    return f"replace {proposed.ref} by {proposed.by}"
+    """Return a proposal as it is typed after --apply; where that has two refs, also in words."""
+    return f"{proposed} ({proposed.by} replaces {proposed.ref})" if proposed.by else str(proposed)
 
 
 def _one_line(memory: Memory) -> str:

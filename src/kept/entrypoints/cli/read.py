@@ -6,9 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kept.entrypoints.cli.derived import chosen_tier, global_option, options_of, request_of, words_of
+from kept.entrypoints.cli.derived import (
+    chosen_tier,
+    empty_answer,
+    global_option,
+    options_of,
+    request_of,
+    words_of,
+)
 from kept.entrypoints.cli.frame import command, session_named
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import Command, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     as_document,
     beginning,
@@ -26,7 +33,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.journal import noun_of
 from kept.memory import Kept
 from kept.memory.verbs.fields import MOST_LISTED
-from kept.memory.verbs.read import HISTORY, LIST, History, ListMemories
+from kept.memory.verbs.read import HISTORY, LIST, History
 from kept.model import CallGuard, Event, Memory, Rejection, canonical_kind
 
 SHOWN_IN_HISTORY = 40  # characters of a text
@@ -48,12 +55,13 @@ def list_command(invocation: Invocation, **given: Any) -> None:
     page = found[: asked.limit]
     last = page[-1].ref if page and len(found) > len(page) else None
     now = invocation.clock()
-    lines = [line for one in page for line in memory_lines(one, now)]
+    lines: list[Line] = [line for one in page for line in memory_lines(one, now)]
     if last is not None:
-        lines.append(f"More: {_command_line(invocation, 'list', *words_of(LIST, replace(asked, after=last)))}")
+        more = _command_line(invocation, "list", *words_of(LIST, replace(asked, after=last)))
+        lines.append(("More: ", Command(more)))
     elif not page:
-        is_filtered = asked != ListMemories(limit=asked.limit)
-        lines.append(f"No memory matches.{meant_kinds(asked.kinds)}" if is_filtered else nothing_yet(invocation))
+        said = empty_answer(LIST, asked, "memory", nothing_yet(invocation), besides=("limit",))
+        lines.append(f"{said}{meant_kinds(asked.kinds)}")
     invocation.answer({"memories": [as_document(one) for one in page], "next": last}, lines)
 
 
@@ -94,11 +102,12 @@ def history_command(invocation: Invocation, *, is_global: bool, **given: Any) ->
         for event in reversed(events)
     ]
     if len(found) > len(events):
-        lines.append(f"More: `--limit {2 * asked.limit}` shows older events.")
+        lines.append(f"More: `--limit {max(1, 2 * asked.limit)}` shows older events.")
     lines += ended
     if not events:
         where = "global memory" if is_global else "this project"
-        lines.append(f'Nothing has been changed in {where} yet. `kept remember "…"` stores the first memory.')
+        nothing = f'Nothing has been changed in {where} yet. `kept remember "…"` stores the first memory.'
+        lines.append(empty_answer(HISTORY, asked, "event", nothing, besides=("tier", "limit")))
     invocation.answer({"events": document}, lines)
 
 

@@ -24,7 +24,7 @@ from kept.entrypoints.cli.wording import (
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.verbs.recall import RECALL, Recall
-from kept.model import Hit, Memory, Miss, Recalled
+from kept.model import Hit, Memory, Miss, Recalled, texts_of
 
 SHOWN_OF_A_MISS = 100  # characters
 SHOWN_WORDS = 6
@@ -142,7 +142,7 @@ def _reasons(hit: Hit, query: str) -> str:
             reasons.append(text.as_written(word, query))
         else:
             how, _, of = reason.rpartition(" ")
-            reasons.append(f"{text.as_written(word, hit.memory.content)} ({how} {text.as_written(of, query)})")
+            reasons.append(f"{text.as_written(word, *texts_of(hit.memory))} ({how} {text.as_written(of, query)})")
     if not reasons:
         return "similar in meaning" if hit.parts.get("vectors") else ""
     return f"matches {', '.join(dict.fromkeys(reasons))}"
@@ -183,6 +183,8 @@ def _missed(named: str, said: list[Line], recalled: Recalled, asked: Recall) -> 
     if recalled.misses:
         advice = "Nothing fits well. Try other words; `kept why` shows what was held back."
         return [advice, _nearest(recalled.misses[0])]
+    if asked.scope != "memory" and not _is_filtered(asked):
+        return [f"Nothing in scope {asked.scope} has {named}. Try other words for it."]
     if _is_filtered(asked):
         return [f"No memory that passes the filters has {named}. Ask again without them, or try other words."]
     return [f"No memory has {named}. Try other words for it, or `kept list`."]
@@ -190,13 +192,13 @@ def _missed(named: str, said: list[Line], recalled: Recalled, asked: Recall) -> 
 
 def _nearest(miss: Miss) -> Line:
     """Say which memory came nearest, and why it is not in the answer."""
-    shown = shortened(text.visible(miss.hit.memory.content, keep_newlines=False))
+    shown = shortened(text.visible(miss.hit.memory.content, keep_newlines=False)).rstrip(".")
     return ("The nearest is ", name_of(miss.hit.memory), f" {shown}: {miss.reason}.")
 
 
 def _is_filtered(asked: Recall) -> bool:
     filters = (asked.kinds, asked.tags, asked.agent, asked.since, asked.until)
-    return any(filters) or asked.scope != "memory"
+    return any(filters)
 
 
 def shortened(line: str) -> str:

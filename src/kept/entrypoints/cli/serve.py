@@ -216,7 +216,7 @@ def list_tokens(invocation: Invocation) -> None:
 @token_command.command("revoke")
 @click.argument("name")
 def revoke_token(invocation: Invocation, *, name: str) -> None:
-    """End a token at once; `user` signs out the browsers that are signed in as you."""
+    """End a token at once. The NAME `user` signs out the browsers that are signed in as you."""
     if name == OWNER:
         ended = sign_out(invocation.projects().home.root)
         invocation.answer({"revoked": name, "browsers": ended}, [f"Signed out: {counted(ended, 'browser')}."])

@@ -13,9 +13,9 @@ import click
 import msgspec
 from msgspec import Struct
 
-from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.derived import empty_answer, options_of, request_of
 from kept.entrypoints.cli.frame import group, session_named
-from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import FAILED, Command, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
@@ -66,9 +66,10 @@ def list_sessions(invocation: Invocation, **given: Any) -> None:
         names = short_names([session.name for session in memory.sessions()])
     lines: list[Line] = _session_lines(found, names, invocation)
     if len(sessions) > len(page):
-        lines.append(f"More: kept session list --after {page[-1].name}")
+        lines.append(("More: ", Command(f"kept session list --after {page[-1].name}")))
     if not found:
-        lines.append("There are no sessions here yet. `kept import claude-code` imports some.")
+        nothing = "There are no sessions here yet. `kept import claude-code` imports some."
+        lines.append(empty_answer(LIST_SESSIONS, asked, "session", nothing, besides=("limit",)))
     documents = [{**msgspec.to_builtins(session), "messages": len(said)} for session, said in found]
     invocation.answer({"sessions": documents}, lines)
 
@@ -207,12 +208,15 @@ def search_sessions(invocation: Invocation, **given: Any) -> None:
     asked = request_of(RECALL, {**given, "scope": "sessions"})
     with invocation.open() as memory:
         recalled = memory.perform(RECALL, asked)
-        has_packed = not asked.packed and any(session.packed_at is not None for session in memory.sessions())
+        sessions = memory.sessions()
+    has_packed = not asked.packed and any(session.packed_at is not None for session in sessions)
+    names = short_names([session.name for session in sessions])
     stems = set(query_words(asked.query))
     lines: list[Line] = []
     for hit in recalled:
         if hit.message is not None:
-            lines += found_lines(hit.message, invocation, hit.ref, stems)
+            name = names.get(hit.message.session, hit.message.session)
+            lines += found_lines(hit.message, invocation, f"{name}#{hit.message.n}", stems)
     hits = [{"ref": hit.ref, "score": hit.score, "why": hit.why, "message": hit.message} for hit in recalled]
     if not lines:
         lines.append("No message matches." + (" `--packed` also searches old sessions." * has_packed))

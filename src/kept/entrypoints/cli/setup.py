@@ -10,7 +10,7 @@ import msgspec
 
 from kept.entrypoints.cli.derived import options_of
 from kept.entrypoints.cli.frame import group
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import Dim, Invocation, Label, Line, Strong
 from kept.entrypoints.cli.wording import counted, memories, progress, vector_line
 from kept.errors import InvalidInput
 from kept.memory.merge import merge
@@ -33,7 +33,7 @@ _project_only = click.option("--project-only", is_flag=True, help="For this proj
 @group
 def config_command() -> None:
     """Values come from your settings file, then from the project's, then from the environment (KEPT_PROFILE=koshi); a
-    later one wins. docs/settings.md explains every setting.
+    later one wins. `kept config show` explains every setting.
     """
 
 
@@ -59,11 +59,11 @@ def show_config(invocation: Invocation, *, with_origin: bool) -> None:
     values = flat(resolved.settings)
     lines: list[Line] = []
     for topic in dict.fromkeys(field.group for field in fields()):
-        lines.append(f"# {topic}")
+        lines.append(Strong(f"# {topic}"))
         for field in fields():
             if field.group != topic:
                 continue
-            lines.append(f"# {field.help}")
+            lines.append((Label("# "), field.help))
             names = [name for name in values if name.partition(".")[0] == field.name]
             for name in names:
                 origin = f"  # {resolved.origin[name]}" if with_origin else ""
@@ -72,7 +72,7 @@ def show_config(invocation: Invocation, *, with_origin: bool) -> None:
     document: dict[str, Any] = {"settings": values}
     if with_origin:
         document["origin"] = dict(resolved.origin)
-    invocation.answer(document, lines[:-1], as_is=True)
+    invocation.answer(document, lines[:-1])
 
 
 def _shown(value: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.derived import empty_answer, options_of, request_of
 from kept.entrypoints.cli.frame import command, group, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.receipts import answer_receipt
@@ -42,10 +42,10 @@ def list_tasks(invocation: Invocation, **given: Any) -> None:
         tasks = memory.perform(LIST_TASKS, asked)
     lines: list[Line] = [(*_title(task), Dim(f"  {_about(task)}".rstrip())) for task in tasks]
     if not tasks:
-        is_filtered = asked.milestone is not None or asked.query is not None or not asked.archived
-        lines.append(
-            f'There are no open tasks here. `kept task add "…"` adds one{", --all shows all" if is_filtered else ""}.'
-        )
+        nothing = 'There are no {}tasks here. `kept task add "…"` adds one{}.'
+        nothing = nothing.format("", "") if asked.archived else nothing.format("open ", ", --all shows all")
+        said = empty_answer(LIST_TASKS, asked, "task" if asked.archived else "open task", nothing)
+        lines.append(said)
     invocation.answer({"tasks": [task_document(task) for task in tasks]}, lines)
 
 

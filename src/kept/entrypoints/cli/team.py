@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import click
+
 from kept.entrypoints.cli.derived import options_of, request_of
 from kept.entrypoints.cli.frame import group, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
@@ -31,8 +33,11 @@ def team_command() -> None:
 
 
 def _mark(invocation: Invocation, verb: Verb[ShareMemories, list[Memory]], given: Any, said: str, *, yes: bool) -> None:
+    asked = request_of(verb, given)
+    if not asked.refs:
+        raise click.UsageError(f"Name the memories: kept {verb.cli} REF...")
     with invocation.open(yes=yes) as memory:
-        done = memory.perform(verb, request_of(verb, given))
+        done = memory.perform(verb, asked)
     lines: list[Line] = [(Strong(f"[{one.ref}]"), f" {one.content}") for one in done]
     invocation.answer({"memories": done}, [*lines, said.format(memories(len(done)))])
 

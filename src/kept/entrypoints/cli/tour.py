@@ -6,7 +6,6 @@ step.
 
 import io
 import shlex
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 
 from kept.entrypoints.cli.frame import command, root
 from kept.entrypoints.cli.install import found_here, surroundings, titles
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import Command, Dim, Invocation, Line, Strong
 from kept.errors import KeptError
 from kept.settings import Settings
 
@@ -141,13 +140,13 @@ def tour_command(invocation: Invocation, *, is_all: bool) -> None:
     """Five short steps. Your own memories are not read or changed. In a terminal it waits for a key after each step,
     and asks whether you want to see more.
     """
-    is_paced = invocation.out is None and not invocation.as_json and sys.stdin is not None and sys.stdin.isatty()
+    is_paced = invocation.out is None and not is_all and invocation.can_pick()
     seen: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="kept-tour-") as folder:
         (Path(folder) / "monday.jsonl").write_text(TRANSCRIPT, "utf-8")
         _say(invocation, f"Kept in {len(FIRST)} steps, in a scratch home that is removed at the end.", "")
-        _walk(FIRST, Path(folder), invocation, seen, is_paced=is_paced)
-        if is_all or (is_paced and click.confirm(f"More? There are {len(MORE)} further steps", err=True)):
+        is_over = _walk(FIRST, Path(folder), invocation, seen, is_paced=is_paced)
+        if is_all or (is_paced and not is_over and _wants_more(invocation)):
             _walk(MORE, Path(folder), invocation, seen, is_paced=is_paced)
         else:
             _say(invocation, Dim(f"`kept tour --all` shows {len(MORE)} further steps."))
@@ -167,16 +166,28 @@ def tour_command(invocation: Invocation, *, is_all: bool) -> None:
 
 def _walk(
     steps: Sequence[Step], folder: Path, invocation: Invocation, seen: list[dict[str, Any]], *, is_paced: bool
-) -> None:
-    """Run and show some steps, and note the refs in their output."""
+) -> bool:
+    """Run and show some steps, and note their output. Returns True if a person ended the walk."""
     for step in steps:
         command = step.command.replace(SCRATCH, str(folder))
         code, output = _run(command, step.project, folder, invocation)
         seen.append({"say": step.say, "command": f"kept {command}", "exit_code": code, "output": output})
-        _say(invocation, step.say, (Dim(f"{step.project} "), Strong(f"$ kept {command}")), *output.splitlines(), "")
+        _say(
+            invocation,
+            step.say,
+            (Dim(f"{step.project} "), Strong("$ "), Command(f"kept {command}")),
+            *output.splitlines(),
+            "",
+        )
         if is_paced and step is not steps[-1]:
-            click.echo("Press a key to continue, Ctrl-C to stop …", err=True)
-            click.getchar()  # click.pause would take a Ctrl-C for a key
+            click.echo("Press a key to continue, q to stop …", err=True)
+            if click.getchar().lower() in ("q", "\x1b"):  # click.pause would take a Ctrl-C for a key
+                return True
+    return False
+
+
+def _wants_more(invocation: Invocation) -> bool:
+    return invocation.pick(f"More? There are {len(MORE)} further steps:", ("no", "yes", "quit")) == "yes"
 
 
 def _agents_here(invocation: Invocation) -> list[str]:

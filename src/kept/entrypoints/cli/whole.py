@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from kept.entrypoints.answers import answer_lines
-from kept.entrypoints.cli.derived import options_of, request_of
+from kept.entrypoints.cli.derived import empty_answer, options_of, request_of
 from kept.entrypoints.cli.frame import Command, Group, with_invocation, yes_option
 from kept.entrypoints.cli.invocation import Invocation, Line, Strong
 from kept.entrypoints.cli.wording import as_document, counted, local, memories, memory_lines
@@ -21,17 +21,17 @@ from kept.memory.verbs import all_verbs
 from kept.memory.verbs.declare import AnyVerb
 from kept.model import Memory, Recalled, Receipt
 
-# The answer to a person where a list is empty, by the verb.
-_EMPTY: Mapping[str, str] = {
-    "session.given": "Nothing was given in this session.",
-    "session.messages": "The session has no messages.",
-    "session.findings": "The session has no findings.",
-    "session.window": "The session has no messages.",
-    "task.memories": "The task has no notes.",
-    "knowledge.failures": "No errors are kept here yet. `kept failure add` keeps one.",
-    "store.finish_sessions": "No session has been silent long enough to be finished.",
-    "store.pack_sessions": "No session has been silent long enough to be packed.",
-    "replay": "Nothing was found.",
+# The answer to a person where a list is empty, by the verb: the noun of its members, and the sentence.
+_EMPTY: Mapping[str, tuple[str, str]] = {
+    "session.given": ("text", "Nothing was given in this session."),
+    "session.messages": ("message", "The session has no messages."),
+    "session.findings": ("finding", "The session has no findings."),
+    "session.window": ("message", "The session has no messages."),
+    "task.memories": ("note", "The task has no notes."),
+    "knowledge.failures": ("error", "No errors are kept here yet. `kept failure add` keeps one."),
+    "store.finish_sessions": ("session", "No session has been silent long enough to be finished."),
+    "store.pack_sessions": ("session", "No session has been silent long enough to be packed."),
+    "replay": ("memory", "Nothing was found."),
 }
 # Sentences about an answer that is no list, with the request `asked`.
 _SENTENCES: Mapping[str, Callable[[Any, Any], Line]] = {
@@ -51,6 +51,8 @@ _SENTENCES: Mapping[str, Callable[[Any, Any], Line]] = {
         else "Global memory is empty already. Nothing was changed."
     ),
 }
+# A sentence below the answer of a verb that changed something.
+_NEXT: Mapping[str, str] = {"propose": "`kept review --reason global` asks whether all projects get it."}
 # Arguments that a call from elsewhere may leave out together, and a person who types means one of.
 _TEXTS: Mapping[str, Mapping[str, Any]] = {"session.append": {"content": "", "input": None, "name": None}}
 _GUARDED: Mapping[str, str] = {
@@ -102,7 +104,15 @@ def _lines(verb: AnyVerb, asked: Any, answer: Any, invocation: Invocation) -> li
     if verb.name in _SENTENCES:
         return [_SENTENCES[verb.name](asked, answer)]
     found = [line for one in _members(answer) for line in _member_lines(one, invocation)]
-    return found or ([_EMPTY[verb.name]] if verb.name in _EMPTY else [*answer_lines(answer)])
+    if not found and verb.name in _EMPTY:
+        return [empty_answer(verb, asked, *_EMPTY[verb.name])]
+    return found or [*answer_lines(answer), *_next_lines(verb, answer)]
+
+
+def _next_lines(verb: AnyVerb, answer: Any) -> list[str]:
+    """Return the sentence below an answer, if something was stored."""
+    is_refused = isinstance(answer, Receipt) and answer.outcome == "refused"
+    return [line for name, line in _NEXT.items() if name == verb.cli and not is_refused]
 
 
 def _members(answer: Any) -> Iterable[Any]:

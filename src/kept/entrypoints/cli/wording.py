@@ -1,6 +1,7 @@
 """How memories, events, times and progress are put into words for people, and into plain values for `--json`."""
 
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
@@ -28,6 +29,7 @@ _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be 
 _SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic")
 AROUND = 3  # lines of a message that was searched for
 MOST_OF_A_LINE = 200  # characters of such a line
+WIDEST_BAR, ROOM_FOR_NUMBERS = 36, 34  # columns; the numbers may be "  10000/10000  1d 00:00:00"
 BEGINNING = 60  # characters of a text where a line only recalls it
 RENAMED: Mapping[str, str] = {"reinforce": "rate +", "demote": "rate -", "revise": "edit"}
 _HEIR = "superseded_by"
@@ -295,6 +297,11 @@ def _value(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
+def _bar_width(label: str) -> int:
+    """Return the columns of a bar that leave room for its label and its numbers in a terminal."""
+    return max(4, min(WIDEST_BAR, shutil.get_terminal_size().columns - len(label) - ROOM_FOR_NUMBERS))
+
+
 @contextmanager
 def progress(invocation: Invocation, label: str) -> Iterator[Callable[[int, int], None]]:
     """Gives a function to call with (done, total): a bar on a terminal, elsewhere a line for each tenth.
@@ -307,10 +314,13 @@ def progress(invocation: Invocation, label: str) -> Iterator[Callable[[int, int]
         tenths = {0}
 
         def show_bar(done: int, total: int) -> None:
+            for bar in bars:
+                if done < bar.pos:  # the work on another store begins
+                    stack.close()
+                    bars.clear()
             if not bars and done < total:
-                bars.append(
-                    stack.enter_context(click.progressbar(length=total, label=label, file=stream, show_pos=True))
-                )
+                bar = click.progressbar(length=total, label=label, file=stream, show_pos=True, width=_bar_width(label))
+                bars.append(stack.enter_context(bar))
             for bar in bars:
                 bar.length = total
                 bar.update(done - bar.pos)

@@ -328,14 +328,22 @@ def plan_removal(path: str, entry: LedgerEntry, where: MachineFacts, ledger: Led
     return Change(path=file, before=before, after=after, inside=inside)
 
 
-def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger) -> Removal:
-    """Remove Kept from these disk. The ledger drops each file once it is done; a refused file stays in it."""
+def plan_removals(
+    entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger
+) -> tuple[list[tuple[str, Change]], list[KeptError]]:
+    """Return the changes that remove Kept from these files, by path, and the errors of those that cannot be changed."""
     planned, refused = list[tuple[str, Change]](), list[KeptError]()
-    for path, entry in entries.items():  # all before the first is written: several files tell whose a name is
+    for path, entry in entries.items():
         try:
             planned.append((path, plan_removal(path, entry, where, ledger)))
         except KeptError as error:
             refused.append(error)
+    return planned, refused
+
+
+def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger) -> Removal:
+    """Remove Kept from these disk. The ledger drops each file once it is done; a refused file stays in it."""
+    planned, refused = plan_removals(entries, where, ledger)  # all before the first: several files tell whose a name is
     done = []
     for path, change in planned:
         try:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import sqrt
 
 from kept import text
-from kept.model import Entry, Hit, Omission, Recalled
+from kept.model import Entry, Hit, Omission, Recalled, texts_of
 from kept.ports import LIVE, Reader, Statistics
 from kept.recall.briefing.situation import (
     MOST_OF_A_TIER,
@@ -112,7 +112,7 @@ def _near_hits(recalled: Recalled, readers: Sequence[Reader], situation: Situati
 def _why(hit: Hit, situation: Situation) -> str:
     """Name the words that make a hit fit, as they are written, and the file that made it fit without them."""
     told = [
-        text.as_written(word, situation.prompt if how == ASKED_FOR else hit.memory.content)
+        text.as_written(word, *([situation.prompt] if how == ASKED_FOR else texts_of(hit.memory)))
         for word, how in hit.matched.items()
         if word not in WORTHLESS
     ]

@@ -8,6 +8,7 @@ against the journal (history.py). A check that was not made is reported.
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from kept.storage.checkup import FIX, NAMED, REBUILD, RESTORE, Finding, counted,
 from kept.storage.lock import Turns, held
 from kept.storage.messages import from_pack
 from kept.storage.shared import is_tombstone, prepare
-from kept.storage.sqlite import acknowledged, index, messages, pages, reserve, rows, schema, vectors
+from kept.storage.sqlite import acknowledged, erase, index, messages, pages, reserve, rows, schema, vectors
 from kept.storage.sqlite.acknowledged import backups_of
 from kept.storage.sqlite.connection import READ_WAIT_MS, check_library, translated
 from kept.storage.sqlite.encoding import uid_text
@@ -34,6 +35,7 @@ from kept.storage.sqlite.schema import INDEXES
 
 BESIDE = ("", "-wal", "-shm", ".lock", ".reserve")  # what stands beside a database, and the database itself
 
+NO_BACKUP = "Kept makes one a day as you work. `kept store backup FILE` writes one now, with --global of global memory."
 _OLD_BACKUP = timedelta(days=3)
 _COMFORT = 16  # times the reserve: less room than this is next to none
 
@@ -110,10 +112,18 @@ def _disk(path: Path) -> Iterator[Finding]:
         yield Finding("ok", "disk", f"{size(free)} of disk space is free.")
 
 
+def _written_elsewhere(path: Path) -> list[Path]:
+    """Return the backups that a person had written, as far as they are there; none if the file cannot be read."""
+    with suppress(KeptError, apsw.Error), closing(look(path)) as connection:
+        return [backup for backup in erase.backups_written(connection) if backup.is_file()]
+    return []
+
+
 def _backups(path: Path, now: datetime) -> Iterator[Finding]:
-    made = [datetime.fromtimestamp(backup.stat().st_mtime, UTC) for backup in backups_of(path)]
+    backups = [*backups_of(path), *_written_elsewhere(path)]
+    made = [datetime.fromtimestamp(backup.stat().st_mtime, UTC) for backup in backups]
     if not made:
-        yield Finding("note", "backups", "There is no backup yet.", "`kept store backup FILE` writes one.")
+        yield Finding("note", "backups", "There is no backup yet.", NO_BACKUP)
         return
     age = now - max(made)
     message = f"Backups: {len(made)}; days since the newest: {max(0, age.days)}."
