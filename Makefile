@@ -58,7 +58,7 @@ bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
 	$(BIN)/python -m bench.upkeep
 	$(BIN)/python -m bench.size
 
-proof: $(READY)  ## The figures of docs/benchmarks.md, beside peers: a quarter of an hour on an idle machine
+proof: $(READY)  ## The figures of docs/benchmarks.md, beside peers: ten minutes on an idle machine
 	$(BIN)/python -m bench.delivery
 	$(BIN)/python -m bench.delivery --said
 	$(BIN)/python -m bench.talk

@@ -8,7 +8,7 @@ import pytest
 
 import kept
 from kept.distribution import install_line
-from kept.entrypoints.cli.invocation import Command, Dim, Marked, Strong, _pick_at_terminal, keys_of, wrapped
+from kept.entrypoints.cli.invocation import CommandLine, Dim, Marked, Strong, _pick_at_terminal, keys_of, wrapped
 from kept.entrypoints.cli.wording import marked_parts
 from tests.cli.shell import Shell
 
@@ -180,7 +180,7 @@ def test_a_path_a_url_and_a_command_have_no_line_break_that_would_be_copied() ->
         "See",
         f"{url}.",
     ]
-    command = Command("kept review --apply keep:55 --apply keep:70 --apply keep:71")
+    command = CommandLine("kept review --apply keep:55 --apply keep:70 --apply keep:71")
     assert ["".join(parts) for parts in wrapped(("This does it: ", command), 40)] == ["This does it:", command]
 
 

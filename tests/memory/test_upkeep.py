@@ -499,11 +499,14 @@ def test_automatic_upkeep_never_waits_for_a_writer(tmp_path: Path, clock: FakeCl
     with holder.writing(stamp()), open_with(tmp_path, clock, write_wait_s=600) as memory:
         assert not memory.get(ref).is_archived
         assert memory.status()["spaces"][0]["upkeep"]["errors"] == {}
-    with holder.writing(stamp()):
-        pass  # by now whoever had waited for the turn when it was closed has had it, too, and let it go
     holder.close()
-    with open_with(tmp_path, clock) as memory:
-        assert memory.get(ref).is_archived
+
+    def catches_up() -> bool:
+        with open_with(tmp_path, clock) as memory:
+            return memory.get(ref).is_archived
+
+    # The next opening that finds the turn free: one that waited when it was closed may have it for a moment.
+    assert any(catches_up() for _ in range(100))
 
 
 def test_one_process_at_a_time_does_upkeep(tmp_path: Path, clock: FakeClock) -> None:

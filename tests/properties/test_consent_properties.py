@@ -63,7 +63,8 @@ NOT_WALKED = {
     "proposals",  # reads
     "import_transcripts",  # adds messages to a project, as `session` does
     "store.doctor",  # examines files
-    "store.move",  # the project alone, into a database
+    "store.move",
+    "store.moved_away",  # the project alone, into a database
     "store.import_",  # adds candidates to a project
     "vectors.on",  # needs a model
     "vectors.check",

@@ -5,13 +5,15 @@ placeholder: mem0 wants one to be set, and nothing is ever sent.
 """
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
-os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "not-a-key"}
+_HOME = tempfile.TemporaryDirectory(prefix="kept-bench-mem0-")  # else it writes a file into the user's home on import
+os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "not-a-key", "MEM0_DIR": _HOME.name}
 
-import mem0  # type: ignore[import-not-found]
-from orders import embedder, serve  # type: ignore[import-not-found]
+import mem0  # type: ignore[import-not-found]  # noqa: E402
+from orders import embedder, serve  # type: ignore[import-not-found]  # noqa: E402
 
 USER = "bench"
 
@@ -31,7 +33,6 @@ class Embedding:
 
 class Mem0:
     def __init__(self, folder: Path) -> None:
-        os.environ["MEM0_DIR"] = str(folder / "home")
         qdrant = {"path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": 256}
         self._memory: Any = mem0.Memory.from_config(
             {

@@ -57,7 +57,7 @@ class Strong(str):
     """Text to be shown bold."""
 
 
-class Command(Strong):
+class CommandLine(Strong):
     """A command line to copy: bold, and without a line break in it."""
 
 
@@ -92,7 +92,7 @@ class Good(str):
 # Colours are for terminals only; every line says the same without them.
 _STYLES: Mapping[type[str], Mapping[str, Any]] = {
     Strong: {"bold": True},
-    Command: {"bold": True},
+    CommandLine: {"bold": True},
     Dim: {"dim": True},
     Label: {"dim": True},
     Marked: {"bold": True, "fg": "yellow"},
@@ -336,7 +336,7 @@ def _columns_of(character: str) -> int:
 def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     """Break a line at words, so that none is wider than the terminal; the rest is indented like its beginning.
 
-    Measured as it is shown: escaped, and in columns. Things to copy have no line break in them: a Command, text between
+    Measured as it is shown: escaped, and in columns. Things to copy have no line break: a CommandLine, text between
     backticks, and a word with a slash, which is a path or a URL. A terminal wraps those that are wider than a row, and
     copies them whole. Any other word that is wider is broken. The styles of the parts change no line break.
     """
@@ -347,7 +347,7 @@ def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     if columns(plain) <= width:
         return [tuple(safe)]
     margin = _margin(safe, plain, width)
-    tied = "".join(part.replace(" ", _TIED) if isinstance(part, Command) else part for part in safe)
+    tied = "".join(part.replace(" ", _TIED) if isinstance(part, CommandLine) else part for part in safe)
     rows: list[tuple[int, int]] = []
     start = end = used = 0
     for piece in _pieces(tied, width - len(margin)):

@@ -10,7 +10,7 @@ import msgspec
 from kept.entrypoints.cli.derived import given_text, options_of, request_of
 from kept.entrypoints.cli.edit import edited_lines
 from kept.entrypoints.cli.frame import acting_group, yes_option
-from kept.entrypoints.cli.invocation import HELP, LATER, Clash, Command, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import HELP, LATER, Clash, CommandLine, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, counted, memories, name_of
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound
 from kept.memory import Kept
@@ -157,7 +157,7 @@ def _telling_undone(invocation: Invocation, chosen: Sequence[Decision]) -> Itera
 def _tell_undone(invocation: Invocation, chosen: Sequence[Decision]) -> None:
     """Name the command that carries out decisions that were not."""
     if chosen:
-        again = Command(f"kept review {' '.join(f'--apply {one}' for one in chosen)}")
+        again = CommandLine(f"kept review {' '.join(f'--apply {one}' for one in chosen)}")
         invocation.tell("", ("No decision was carried out. This does it: ", again))
 
 

@@ -15,7 +15,7 @@ from kept.entrypoints.cli.derived import (
     words_of,
 )
 from kept.entrypoints.cli.frame import command, session_named
-from kept.entrypoints.cli.invocation import Command, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import CommandLine, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     as_document,
     beginning,
@@ -58,7 +58,7 @@ def list_command(invocation: Invocation, **given: Any) -> None:
     lines: list[Line] = [line for one in page for line in memory_lines(one, now)]
     if last is not None:
         more = _command_line(invocation, "list", *words_of(LIST, replace(asked, after=last)))
-        lines.append(("More: ", Command(more)))
+        lines.append(("More: ", CommandLine(more)))
     elif not page:
         said = empty_answer(LIST, asked, "memory", nothing_yet(invocation), besides=("limit",))
         lines.append(f"{said}{meant_kinds(asked.kinds)}")

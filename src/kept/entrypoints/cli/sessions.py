@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from kept.entrypoints.cli.derived import empty_answer, options_of, request_of
 from kept.entrypoints.cli.frame import group, session_named
-from kept.entrypoints.cli.invocation import FAILED, Command, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import FAILED, CommandLine, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
@@ -66,7 +66,7 @@ def list_sessions(invocation: Invocation, **given: Any) -> None:
         names = short_names([session.name for session in memory.sessions()])
     lines: list[Line] = _session_lines(found, names, invocation)
     if len(sessions) > len(page):
-        lines.append(("More: ", Command(f"kept session list --after {page[-1].name}")))
+        lines.append(("More: ", CommandLine(f"kept session list --after {page[-1].name}")))
     if not found:
         nothing = "There are no sessions here yet. `kept import claude-code` imports some."
         lines.append(empty_answer(LIST_SESSIONS, asked, "session", nothing, besides=("limit",)))

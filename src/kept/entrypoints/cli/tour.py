@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from kept.entrypoints.cli.frame import command, root
 from kept.entrypoints.cli.install import found_here, surroundings, titles
-from kept.entrypoints.cli.invocation import Command, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import CommandLine, Dim, Invocation, Line, Strong
 from kept.errors import KeptError
 from kept.settings import Settings
 
@@ -175,7 +175,7 @@ def _walk(
         _say(
             invocation,
             step.say,
-            (Dim(f"{step.project} "), Strong("$ "), Command(f"kept {command}")),
+            (Dim(f"{step.project} "), Strong("$ "), CommandLine(f"kept {command}")),
             *output.splitlines(),
             "",
         )
