@@ -15,7 +15,7 @@ run: $(RUN)/.ready  ## Walk through what Kept does, in a scratch home
 	$(RUN)/bin/kept tour
 
 test: $(READY)  ## All tests, the short versions of the long suites included
-	$(BIN)/python -m pytest -n 3 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 AGENTS ?= claude,codex,gemini,qwen,copilot,opencode,goose,cn,inspector,server-memory
 test-agents: $(READY)  ## Real agent programs against a scripted model; AGENTS=claude,codex chooses

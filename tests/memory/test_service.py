@@ -221,6 +221,40 @@ def test_a_turn_that_is_cancelled_while_it_begins_or_waits_or_lasts_is_over(memo
         pass
 
 
+def test_a_turn_that_is_cancelled_while_it_writes_lets_no_other_write_before_it(
+    memory: kept.Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = memory.session("s1")
+    append, begun, go_on = type(session).append, threading.Event(), threading.Event()
+
+    def slowly(self: Any, role: str, content: str, **more: Any) -> Any:
+        if content == "Cancelled":
+            begun.set()
+            go_on.wait(10)
+        return append(self, role, content, **more)
+
+    monkeypatch.setattr(type(session), "append", slowly)
+
+    async def cancelled() -> None:
+        async with session.aturn("Cancelled"):
+            await asyncio.sleep(10)
+
+    async def run() -> None:
+        task = asyncio.ensure_future(cancelled())
+        await asyncio.to_thread(begun.wait, 10)
+        task.cancel()
+        with pytest.raises(kept.Busy):
+            async with session.aturn("Too early", wait_s=0.05):
+                pass
+        go_on.set()
+        await asyncio.gather(task, return_exceptions=True)
+        async with session.aturn("The next one", wait_s=2):
+            pass
+
+    asyncio.run(run())
+    assert [message.content for message in session.messages()] == ["Cancelled", "The next one"]
+
+
 def test_a_lease_that_a_thread_takes_after_its_caller_was_cancelled_is_given_back() -> None:
     deeds: list[str] = []
     begun, go_on = threading.Event(), threading.Event()

@@ -18,7 +18,7 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import Busy, InvalidInput, expect
 from kept.memory import views
-from kept.memory.awaited import awaited, in_thread, leased
+from kept.memory.awaited import awaited, leased, to_its_end
 from kept.memory.compaction import stand_in, with_fallback
 from kept.memory.context import About, Context, Handle, Memories, Sessions, verb
 from kept.memory.findings import FindingsUpdate, promote, promoted_in, take
@@ -430,7 +430,7 @@ class Session(Handle):
         """As `turn`, for `async` programs: waiting for another turn to end stops no loop and takes no thread."""
         wait_s = self._context.settings.write_wait_s if wait_s is None else wait_s
         async with leased(partial(self._storage.lease, lease_of(self.id)), wait_s) as is_ours:
-            yield await in_thread(self._begin_turn, user_text, speaker, is_ours, wait_s)
+            yield await to_its_end(self._begin_turn, user_text, speaker, is_ours, wait_s)
 
     def _begin_turn(self, user_text: str, speaker: str | None, is_ours: bool, wait_s: float) -> Exchange:
         if not is_ours:
